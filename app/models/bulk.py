@@ -16,10 +16,10 @@ Row = TypeVar("Row")
 # packet limit that a server ships with (MariaDB: 16 MiB). A larger row gets a statement for itself.
 STATEMENT_BYTES = 4 * 1024 * 1024
 
-Rule = Literal["new", "least", "greatest", "plus", "first", "extent"]
+Rule = Literal["new", "least", "greatest", "plus", "first", "extent", "append"]
 Values = tuple[Any, ...]
-# "first" keeps what is not NULL. "extent" is the time from the earliest start to the latest end. It is written before
-# the rules of these two columns, because MySQL would otherwise read their new values.
+# "first" keeps what is not NULL, "append" keeps NULL. "extent" is the time from the earliest start to the latest end.
+# It is written before the rules of these two columns, because MySQL would otherwise read their new values.
 _SQLITE = {
     "new": "excluded.{c}",
     "least": "min({c}, excluded.{c})",
@@ -27,6 +27,7 @@ _SQLITE = {
     "plus": "{c} + excluded.{c}",
     "first": "coalesce({c}, excluded.{c})",
     "extent": "max(last_ns, excluded.last_ns) - min(start_ns, excluded.start_ns)",
+    "append": "CAST({c} || excluded.{c} AS BLOB)",
 }
 _MYSQL = {
     "new": "VALUES({c})",
@@ -35,6 +36,7 @@ _MYSQL = {
     "plus": "{c} + VALUES({c})",
     "first": "COALESCE({c}, VALUES({c}))",
     "extent": "GREATEST(last_ns, VALUES(last_ns)) - LEAST(start_ns, VALUES(start_ns))",
+    "append": "CONCAT({c}, VALUES({c}))",
 }
 
 

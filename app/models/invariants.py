@@ -28,6 +28,7 @@ from app.models.spans import spans, spans_of
 from app.models.turns import TurnRow, extents, list_turns, turns
 from app.models.usage import usage_daily
 from app.sessions.facts import load
+from app.sessions.model_calls import calls_in
 from app.sessions.sums import SessionTotals
 
 TURNS_MAX = 200
@@ -95,7 +96,8 @@ def _wrong_of(connection: Connection, project_id: int, rows: Sequence[SessionRow
     for row in rows:
         extent = times.get(row.session_key)
         same_time = extent is not None and (extent.start_ns, extent.end_ns) == (row.start_ns, row.last_ns)
-        if totals[row.session_key].sums != row.sums or not same_time:
+        same_calls = row.calls is None or calls_in(row.calls).usage == totals[row.session_key].calls.usage
+        if totals[row.session_key].sums != row.sums or not same_calls or not same_time:
             yield row.id
 
 

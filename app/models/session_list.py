@@ -21,6 +21,8 @@ from app.sessions.sums import FULL_LENGTH_MIN, Kind, part_of_names
 Order = Literal["time", "duration", "errors", "oldest", "shortest", "fewestErrors"]
 """What comes first: the latest, the longest or the most errors, or the other way round."""
 
+SHORT = 20
+"""Turns of a short session. The openings of short sessions are read together."""
 _C = sessions.c
 _KEYS: Mapping[Order, ColumnElement[int]] = {
     "time": _C.start_ns,
@@ -203,14 +205,23 @@ def matching(
     return [rows[id_] for _, id_ in positions if id_ in rows]
 
 
-def previews(connection: Connection, *, project_id: int, session_keys: Sequence[bytes]) -> dict[bytes, str]:
-    """Return the opening text of each session that has one."""
+def previews(connection: Connection, rows: Sequence[SessionRow]) -> dict[bytes, str]:
+    """Return the opening text of each session that has one; all sessions are of one project."""
+    if not rows:
+        return {}
     c = turns.c
-    of_sessions = (no_index(c.project_id) == project_id, c.session_key.in_(session_keys))
-    opened = select(c.session_key, c.opening).where(*of_sessions, c.opening.is_not(None))
+    opened = select(c.session_key, c.opening).where(
+        no_index(c.project_id) == rows[0].project_id, c.opening.is_not(None)
+    )
+    in_order = c.session_key, c.start_ns, c.trace_id
+    short = [row.session_key for row in rows if row.errors is not None and row.turns <= SHORT]
     openings: dict[bytes, str] = {}
-    for key, opening in connection.execute(opened.order_by(c.session_key, c.start_ns, c.trace_id)):
+    for key, opening in connection.execute(opened.where(c.session_key.in_(short)).order_by(*in_order)):
         openings.setdefault(key, opening)
+    # The first turn of a long session is read by the index.
+    for long in {row.session_key for row in rows}.difference(short):
+        of_session = opened.where(c.session_key == long).order_by(*in_order)
+        openings |= {row.session_key: row.opening for row in connection.execute(of_session.limit(1))}
     return openings
 
 

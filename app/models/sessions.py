@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Annotated
+from typing import Annotated, Any
 
 from sqlalchemy import (
     Column,
@@ -16,7 +16,9 @@ from sqlalchemy import (
     Integer,
     UniqueConstraint,
     and_,
+    case,
     delete,
+    func,
     select,
 )
 
@@ -27,10 +29,13 @@ from app.models.scores import remove_of_sessions
 from app.models.turns import Extent, extents, list_turns, turns_in_pieces
 from app.sessions.facts import TurnFacts, load
 from app.sessions.figures import Counted, Figures, dump, load_counted, total
+from app.sessions.model_calls import calls_in
 from app.sessions.sums import SessionSums, SessionTotals, with_names
 
 LATER_MAX = 200
 """The sessions after another one among which `list_lone_after` looks."""
+CALLS_LENGTH_MAX = 8 * 1024
+"""Bytes of the calls of a session beyond which a batch that adds to them also sums them."""
 TURNS_PER_QUERY = 2_000
 """The number of turns with facts in memory at the same time."""
 # Default values for rows that an earlier release stores while it still runs.
@@ -44,7 +49,7 @@ class SessionRow:
     The fields from `turns` on are the sums of its turns: see app/sessions/sums.py. `errors` is None until all turns
     were added; `names` are written by `with_names`. `uncounted` is a new number with each change of the row until the
     session's figures are counted; then it is None. `active` is 1 if a turn has a model call, a tool call, an agent or
-    words.
+    words. `calls` are lines of `CallSums`; None if they are not known, as of sessions of earlier releases.
     """
 
     session_key: Annotated[bytes, binary(16)]
@@ -64,6 +69,7 @@ class SessionRow:
     names: Annotated[str | None, ExactText] = None
     uncounted: Annotated[int | None, BigInt, _UNCOUNTED] = field(default=None, compare=False)
     active: Annotated[int, Integer, _ACTIVE] = 1
+    calls: Annotated[bytes | None, MediumBlob] = None
     id: int = 0
 
     @property
@@ -102,9 +108,10 @@ _ADD: dict[str, bulk.Rule] = {
     "user_id": "first",
     "uncounted": "new",
     "active": "greatest",
+    "calls": "append",
 }
 _PUT: dict[str, bulk.Rule] = dict.fromkeys(
-    ("duration_ns", "start_ns", "last_ns", *_SUMS, "user_id", "names", "uncounted", "active"), "new"
+    ("duration_ns", "start_ns", "last_ns", *_SUMS, "user_id", "names", "uncounted", "active", "calls"), "new"
 )
 
 
@@ -112,13 +119,21 @@ def put(connection: Connection, rows: Sequence[SessionRow], *, project_id: int) 
     """Insert sessions of a project (in key order), or add them to stored ones."""
     if _upsert(connection, rows, _ADD):
         return
-    fresh = {row.session_key: row.names for row in rows if row.names}
+    fresh = {row.session_key: row.names or "" for row in rows if row.names or row.calls}
+    is_long = func.length(_C.calls) > CALLS_LENGTH_MAX
     for keys in queries.pieces(list(fresh)):
         # These rows are locked already.
-        stored = select(_C.session_key, _C.names).where(no_index(_C.project_id) == project_id, _C.session_key.in_(keys))
-        for key, names in connection.execute(stored).all():
+        stored = select(_C.session_key, _C.names, case((is_long, _C.calls))).where(
+            no_index(_C.project_id) == project_id, _C.session_key.in_(keys)
+        )
+        for key, names, calls in connection.execute(stored).all():
+            changes: dict[str, Any] = {}
             if names != fresh[key] and (both := with_names(names or "", fresh[key])) != names:
-                queries.update_rows(connection, sessions, {"project_id": project_id, "session_key": key}, names=both)
+                changes["names"] = both
+            if calls is not None:
+                changes["calls"] = calls_in(calls).lines
+            if changes:
+                queries.update_rows(connection, sessions, {"project_id": project_id, "session_key": key}, **changes)
 
 
 def _upsert(connection: Connection, rows: Sequence[SessionRow], update: Mapping[str, bulk.Rule]) -> bool:
@@ -195,6 +210,7 @@ def _added_up(row: SessionRow, extent: Extent, facts: Iterable[TurnFacts]) -> Se
         names=totals.names,
         uncounted=queries.new_early_id(),
         active=totals.active if totals.traces == extent.turns else 1,
+        calls=totals.calls.lines if totals.traces == extent.turns else None,
     )
 
 
@@ -251,20 +267,28 @@ def uncounted(connection: Connection, *, project_id: int, limit: int) -> list[Se
 
 
 def put_counted(
-    connection: Connection, *, project_id: int, marks: Mapping[bytes, int | None], counted: Mapping[bytes, Counted]
+    connection: Connection,
+    *,
+    project_id: int,
+    marks: Mapping[bytes, int | None],
+    counted: Mapping[bytes, Counted],
+    calls: Mapping[bytes, bytes],
 ) -> dict[bytes, Counted | None]:
-    """Store the figures of the sessions that still have the `uncounted` in `marks`; returns their earlier figures."""
-    columns = (_C.session_key, _C.project_id, _C.prompt_id, _C.start_ns, _C.last_ns, _C.uncounted, _C.counted)
+    """Store the figures and the calls of the sessions that still have the `uncounted` in `marks`.
+
+    Returns their earlier figures.
+    """
+    columns = (_C.session_key, _C.project_id, _C.prompt_id, _C.start_ns, _C.last_ns, _C.calls, _C.uncounted, _C.counted)
     marked = select(*columns).where(no_index(_C.project_id) == project_id, _C.session_key.in_(sorted(marks)))
     locked = connection.execute(marked.order_by(_C.session_key).with_for_update()).all()
     same = [row for row in locked if row.uncounted is not None and row.uncounted == marks[row.session_key]]
-    # One statement for all. The rows exist, so only their last two columns change.
+    # One statement for all. The rows exist, so only their last three columns change.
     bulk.upsert(
         connection,
         "sessions",
         [column.name for column in columns],
-        [(*row[:-2], None, dump(counted[row.session_key])) for row in same],
+        [(*row[:-3], calls[row.session_key], None, dump(counted[row.session_key])) for row in same],
         key=("session_key",),
-        update={"uncounted": "new", "counted": "new"},
+        update={"calls": "new", "uncounted": "new", "counted": "new"},
     )
     return {row.session_key: load_counted(row.counted) if row.counted else None for row in same}

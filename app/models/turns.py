@@ -144,6 +144,13 @@ def list_turns(connection: Connection, *, project_id: int, session_keys: Sequenc
     return queries.list_rows(connection, TurnRow, statement.order_by(turns.c.start_ns, turns.c.trace_id))
 
 
+def first_turns(connection: Connection, *, project_id: int, session_key: bytes, limit: int) -> list[TurnRow]:
+    """List the first turns of a session in the order of `list_turns`."""
+    of_session = _SELECT.where(no_index(turns.c.project_id) == project_id, turns.c.session_key == session_key)
+    in_order = of_session.order_by(turns.c.start_ns, turns.c.trace_id)
+    return queries.list_rows(connection, TurnRow, in_order.limit(limit))
+
+
 def last_turn(connection: Connection, *, project_id: int, session_key: bytes) -> TurnRow | None:
     """Return the turn of a session that started last; None if it has no turns."""
     of_session = _SELECT.where(no_index(turns.c.project_id) == project_id, turns.c.session_key == session_key)

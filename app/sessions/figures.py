@@ -11,8 +11,8 @@ from statistics import NormalDist
 import msgspec
 
 from app.prices.book import PriceBook
-from app.prices.types import BillSum
 from app.sessions.facts import TurnFacts
+from app.sessions.model_calls import CallSums
 from app.timestamps import NS_PER_MS
 from app.values.structs import decoder
 
@@ -100,8 +100,8 @@ load_sums = decoder(Sums)
 load_counted = decoder(Counted)
 
 
-def count(day: date, facts: Iterable[TurnFacts], prices: PriceBook) -> Counted:
-    """Return the figures of a session that begins on `day`, from the facts of its turns.
+def count(day: date, facts: Iterable[TurnFacts], prices: PriceBook) -> tuple[Counted, CallSums]:
+    """Return the figures of a session that begins on `day`, from the facts of its turns, and its model calls.
 
     A session without active turns, such as a health check, counts as none.
     """
@@ -109,7 +109,7 @@ def count(day: date, facts: Iterable[TurnFacts], prices: PriceBook) -> Counted:
     latency: Counter[int] = Counter()
     versions: set[str] = set()
     models: set[str] = set()
-    bills = BillSum()
+    calls = CallSums()
     is_active = False
     for turn_facts in facts:
         is_active = is_active or turn_facts.is_active
@@ -120,10 +120,10 @@ def count(day: date, facts: Iterable[TurnFacts], prices: PriceBook) -> Counted:
         latency[bucket_of((turn_facts.end_ns - turn_facts.start_ns) / NS_PER_MS)] += 1
         versions |= turn_facts.prompt_versions
         models |= turn_facts.models
-        bills.add(turn_facts.bill(prices))
+        calls.add(turn_facts.calls)
     if not is_active:
-        return Counted(day, "", "", Figures())
-    bill = bills.bill
+        return Counted(day, "", "", Figures()), calls
+    bill = calls.bill(prices)
     cost_usd = bill.total_usd or 0.0
     figures = Figures(
         **sums,
@@ -135,7 +135,7 @@ def count(day: date, facts: Iterable[TurnFacts], prices: PriceBook) -> Counted:
         latency=dict(latency),
         cost={bucket_of(cost_usd * PER_USD): 1} if bill.cost and not bill.unpriced else {},
     )
-    return Counted(day, only(versions), only(models), figures)
+    return Counted(day, only(versions), only(models), figures), calls
 
 
 def only(names: Collection[str]) -> str:

@@ -1,17 +1,25 @@
-"""The calls of a turn's models, which facts add up and to which prices are applied."""
+"""The calls of the models of turns and sessions, which add up and to which prices are applied."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain
 
 import msgspec
 
 from app.prices.book import PriceBook
-from app.prices.types import Bill, CalledModel
+from app.prices.types import Bill, CalledModel, total
 from app.sessions.types import Usage
+from app.values.structs import decoder
 
 MAX_NAMES = 100
 """Models, versions and tools kept of a turn: its facts are read and written again with each batch that adds to it."""
+
+
+SESSION_CALLS_MAX = 400
+"""Sums by model and size that are kept of a session."""
+_SUMS_MAX = 2 * SESSION_CALLS_MAX
+"""Sums that are in memory before those beyond `SESSION_CALLS_MAX` lose their names."""
 
 
 class ModelCalls(msgspec.Struct, frozen=True, array_like=True):
@@ -34,8 +42,8 @@ class ModelCalls(msgspec.Struct, frozen=True, array_like=True):
         return prices.bill(CalledModel(self.provider, self.model), self.usage.tokens, self.size)
 
 
-def summed(calls: Iterable[ModelCalls]) -> tuple[ModelCalls, ...]:
-    """Return the sums by model and size, in their order; those beyond `MAX_NAMES` are one sum without a name.
+def summed(calls: Iterable[ModelCalls], most: int = MAX_NAMES) -> tuple[ModelCalls, ...]:
+    """Return the sums by model and size, in their order; those beyond `most` are one sum without a name.
 
     A model that is left out once stays so, as those before it do not leave: the order of batches does not matter.
     """
@@ -43,8 +51,8 @@ def summed(calls: Iterable[ModelCalls]) -> tuple[ModelCalls, ...]:
     for model_calls in calls:
         known = sums.get(key := model_calls.key)
         sums[key] = _plus(known, model_calls) if known else model_calls
-    if len(sums) > MAX_NAMES:
-        for key in sorted(sums)[MAX_NAMES:]:
+    if len(sums) > most:
+        for key in sorted(sums.keys() - {_UNNAMED.key})[most:]:
             sums[_UNNAMED.key] = _plus(sums.get(_UNNAMED.key, _UNNAMED), sums.pop(key))
     return tuple(sums[key] for key in sorted(sums))
 
@@ -58,6 +66,57 @@ def _plus(first: ModelCalls, other: ModelCalls) -> ModelCalls:
 
 def difference(before: Iterable[ModelCalls], after: Iterable[ModelCalls]) -> tuple[ModelCalls, ...]:
     """Return what is to be added to sums with the calls of `before` so that they have those of `after`."""
-    removed = (ModelCalls(*calls.key, -calls.calls, Usage() - calls.usage) for calls in before)
-    added = summed((*after, *removed))
-    return tuple(calls for calls in added if calls.calls or calls.usage != Usage())
+    return _not_zero(summed([*after, *[_negative(calls) for calls in before]]))
+
+
+def _negative(calls: ModelCalls) -> ModelCalls:
+    return ModelCalls(*calls.key, -calls.calls, Usage() - calls.usage)
+
+
+def _not_zero(calls: Iterable[ModelCalls]) -> tuple[ModelCalls, ...]:
+    return tuple(model_calls for model_calls in calls if model_calls.calls or model_calls.usage != Usage())
+
+
+class CallSums:
+    """Adds up the calls of the turns of a session, to at most `SESSION_CALLS_MAX` sums by model and size.
+
+    Further ones are one sum without a name, to which no price is applied.
+    """
+
+    def __init__(self, calls: Iterable[ModelCalls] = ()) -> None:
+        self._sums: dict[tuple[str, str, int], ModelCalls] = {}
+        self.add(calls)
+
+    def add(self, calls: Iterable[ModelCalls], before: Iterable[ModelCalls] = ()) -> None:
+        """Add calls, and subtract the ones that were added `before`."""
+        for model_calls in chain(calls, map(_negative, before)):
+            known = self._sums.get(key := model_calls.key)
+            self._sums[key] = _plus(known, model_calls) if known else model_calls
+            if len(self._sums) > _SUMS_MAX:
+                self._sums = {kept.key: kept for kept in summed(self._sums.values(), SESSION_CALLS_MAX)}
+
+    @property
+    def calls(self) -> tuple[ModelCalls, ...]:
+        """The sums, in their order."""
+        return _not_zero(summed(self._sums.values(), SESSION_CALLS_MAX))
+
+    @property
+    def lines(self) -> bytes:
+        """The sums as lines of JSON. Lines of several texts add up, also those of negative sums."""
+        return _encode_lines(self.calls)
+
+    @property
+    def usage(self) -> Usage:
+        return sum((calls.usage for calls in self._sums.values()), Usage())
+
+    def bill(self, prices: PriceBook) -> Bill:
+        return total(calls.bill(prices) for calls in self.calls)
+
+
+_encode_lines = msgspec.json.Encoder().encode_lines
+_decode = decoder(ModelCalls)
+
+
+def calls_in(lines: bytes) -> CallSums:
+    """Return the sums of lines that `CallSums.lines` has written; raises `msgspec.DecodeError` for other texts."""
+    return CallSums(_decode(line) for line in lines.splitlines())

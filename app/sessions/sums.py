@@ -8,6 +8,7 @@ from itertools import chain
 from typing import Literal, NamedTuple
 
 from app.sessions.facts import EDITION, TurnFacts, cut_name
+from app.sessions.model_calls import CallSums
 
 Kind = Literal["model", "version", "tool", "failed_tool"]
 NAMES_MAX = 400
@@ -70,6 +71,7 @@ class SessionTotals:
 
     def __init__(self) -> None:
         self.sums = SessionSums()
+        self.calls = CallSums()
         self.traces = 0
         self.user_id: str | None = None
         self.active = 0
@@ -78,6 +80,7 @@ class SessionTotals:
     def add(self, facts: TurnFacts, before: TurnFacts | None = None) -> None:
         """Add a turn; `before` are the facts that the session has of it."""
         self.sums = self.sums.plus(SessionSums.of(facts))
+        self.calls.add(facts.calls, before.calls if before else ())
         self.traces += 1
         if before:
             self.sums = self.sums.plus(SessionSums.of(before), -1)
@@ -98,6 +101,11 @@ def with_names(*texts: str) -> str:
     first, *others = texts
     known, added = set(first.split("\n")), set(chain.from_iterable(text.split("\n") for text in others))
     return first if added <= known else _text(known | added)
+
+
+def may_lack_names(text: str) -> bool:
+    """Return whether a session may have further names, which its text has no room for."""
+    return text.count("\n") > NAMES_MAX
 
 
 def names_in(text: str, kind: Kind) -> tuple[str, ...]:

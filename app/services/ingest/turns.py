@@ -170,6 +170,7 @@ def _session_row(
         names=totals.names,
         uncounted=batch_id,
         active=totals.active,
+        calls=totals.calls.lines,
     )
 
 

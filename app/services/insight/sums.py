@@ -43,6 +43,15 @@ NAMES_PER_DAY = 300
 SHORT = 20
 
 
+@dataclass(frozen=True, slots=True)
+class CountedSession:
+    """A session as it was read, its figures, and its model calls as lines of `CallSums`."""
+
+    row: SessionRow
+    counted: Counted
+    calls: bytes
+
+
 @dataclass(slots=True, kw_only=True)
 class InsightCounter:
     """Counts each session once: a session keeps the figures that it was counted with."""
@@ -72,24 +81,25 @@ class InsightCounter:
             rows = sessions.uncounted(connection, project_id=project_id, limit=SESSIONS_AT_ONCE)
             book = self.prices.book(connection, project_id=project_id)
             listed = _with_facts(connection, project_id, rows)
-            figures_by_key = {row.session_key: (row, _counted(row, facts, book)) for row, facts in listed}
+            figures_by_key = {row.session_key: _counted(row, facts, book) for row, facts in listed}
         if figures_by_key:
             store = partial(self._store, project_id=project_id, figures_by_key=figures_by_key)
             self._note(project_id, self.database.background.retrying(store))
         return len(rows)
 
     def _store(
-        self, connection: Connection, *, project_id: int, figures_by_key: Mapping[bytes, tuple[SessionRow, Counted]]
+        self, connection: Connection, *, project_id: int, figures_by_key: Mapping[bytes, CountedSession]
     ) -> Figures:
         """Store the figures of sessions that ingest did not change meanwhile; returns what they add to all sums."""
-        marks = {key: row.uncounted for key, (row, _) in figures_by_key.items()}
+        marks = {key: session.row.uncounted for key, session in figures_by_key.items()}
+        calls = {key: session.calls for key, session in figures_by_key.items()}
         counted = _with_few_names(connection, project_id, figures_by_key)
-        before = sessions.put_counted(connection, project_id=project_id, marks=marks, counted=counted)
+        before = sessions.put_counted(connection, project_id=project_id, marks=marks, counted=counted, calls=calls)
         waiting = new_batch_id(self.now())
         _note_fingerprints(connection, [figures_by_key[key] for key in before], waiting=waiting)
         changes: dict[InsightKey, list[Figures]] = defaultdict(list)
         for key, earlier in before.items():
-            row, now = figures_by_key[key][0], counted[key]
+            row, now = figures_by_key[key].row, counted[key]
             changes[InsightKey.of(project_id, row.prompt_id, now)].append(now.figures)
             if earlier:
                 changes[InsightKey.of(project_id, row.prompt_id, earlier)].append(earlier.figures.negative)
@@ -111,8 +121,9 @@ class InsightCounter:
                 self.metrics.count(metric, str(project_id), *labels, by=by)
 
 
-def _counted(row: SessionRow, facts: Iterable[TurnFacts], book: PriceBook) -> Counted:
-    return figures.count(of_unix_ns(row.start_ns).date(), facts, book)
+def _counted(row: SessionRow, facts: Iterable[TurnFacts], book: PriceBook) -> CountedSession:
+    counted, calls = figures.count(of_unix_ns(row.start_ns).date(), facts, book)
+    return CountedSession(row, counted, calls.lines)
 
 
 def _with_facts(
@@ -132,26 +143,26 @@ def _facts(connection: Connection, project_id: int, session_key: bytes) -> Itera
         yield from (load(turn.facts) for turn in piece)
 
 
-def _note_fingerprints(connection: Connection, counted: Iterable[tuple[SessionRow, Counted]], *, waiting: int) -> None:
+def _note_fingerprints(connection: Connection, counted: Iterable[CountedSession], *, waiting: int) -> None:
     """Note that fingerprints are to be made of these sessions, but not of sessions that count as none."""
     rows = [
-        WaitingSession(row.session_key, row.project_id, row.prompt_id, waiting)
-        for row, session_figures in counted
-        if session_figures.figures.sessions
+        WaitingSession(session.row.session_key, session.row.project_id, session.row.prompt_id, waiting)
+        for session in counted
+        if session.counted.figures.sessions
     ]
     session_fingerprints.note(connection, rows)
 
 
 def _with_few_names(
-    connection: Connection, project_id: int, figures_by_key: Mapping[bytes, tuple[SessionRow, Counted]]
+    connection: Connection, project_id: int, figures_by_key: Mapping[bytes, CountedSession]
 ) -> dict[bytes, Counted]:
     """Return the figures without the version and model of the ones beyond `NAMES_PER_DAY`: spans choose both names."""
     places = {
-        key: InsightKey.of(project_id, row.prompt_id, session_figures)
-        for key, (row, session_figures) in figures_by_key.items()
+        key: InsightKey.of(project_id, session.row.prompt_id, session.counted)
+        for key, session in figures_by_key.items()
     }
     beyond = insight.beyond(connection, set(places.values()), limit=NAMES_PER_DAY)
     return {
-        key: structs.replace(session_figures, version="", model="") if places[key] in beyond else session_figures
-        for key, (_, session_figures) in figures_by_key.items()
+        key: structs.replace(session.counted, version="", model="") if places[key] in beyond else session.counted
+        for key, session in figures_by_key.items()
     }

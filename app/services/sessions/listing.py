@@ -146,8 +146,7 @@ class SessionScan(Scan[PlacedSession]):
         rows, project_id = [row for row, _ in entries], self.conditions.project_id
         prompt_ids = sorted({row.prompt_id for row in rows})
         names = session_list.prompt_names(self.connection, project_id=project_id, prompt_ids=prompt_ids)
-        keys = [row.session_key for row in rows]
-        previews = session_list.previews(self.connection, project_id=project_id, session_keys=keys)
+        previews = session_list.previews(self.connection, rows)
         bills = bills_of(self.connection, rows, self.prices())
         return [
             ListedSession(

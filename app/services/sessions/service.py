@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 
 from app.database.transactions import Database
 from app.errors import require
-from app.models import scores, sessions, turns
+from app.models import scores, session_list, sessions, turns
 from app.models.scores import ScoreRow
 from app.models.sessions import SessionRow
 from app.models.spans import StoredSpanRow
@@ -23,6 +23,7 @@ from app.prices.book import NO_PRICES, PriceBook
 from app.prices.types import NOTHING, Bill, total
 from app.services.language_models.prices import PriceService
 from app.services.sessions import reading
+from app.services.sessions.bills import short_ones
 from app.services.sessions.reading import (
     LargeReads,
     NeedsPlace,
@@ -34,6 +35,8 @@ from app.services.sessions.reading import (
 )
 from app.sessions.build import build_session
 from app.sessions.facts import TurnFacts, load
+from app.sessions.model_calls import CallSums, calls_in
+from app.sessions.sums import may_lack_names, names_in
 from app.sessions.types import Turn, Usage
 
 _SESSION_ID = re.compile(r"[0-9a-f]{32}")
@@ -221,18 +224,39 @@ def require_session(connection: Connection, *, project_id: int, session_id: str)
 def summarise(
     connection: Connection, rows: Sequence[SessionRow], prices: PriceBook = NO_PRICES
 ) -> list[SessionSummary]:
-    """Return the summaries of a project's sessions, in their order, by one query; without `prices` no costs."""
-    if not rows:
-        return []
-    by_session: dict[bytes, list[TurnRow]] = defaultdict(list)
-    keys = [row.session_key for row in rows]
-    for turn in turns.list_turns(connection, project_id=rows[0].project_id, session_keys=keys):
-        by_session[turn.session_key].append(turn)
-    return [summary_of(row, [load(turn.facts) for turn in by_session[row.session_key]], prices) for row in rows]
+    """Return the summaries of a project's sessions, in their order, from their sums; without `prices` no costs.
+
+    Turns are only read of short sessions with unknown sums, or with so many names that some are not kept.
+    """
+    of_turns = [row for row in rows if row.errors is None or row.calls is None or may_lack_names(row.names or "")]
+    summaries = {row.session_key: summary_of(row, facts, prices) for row, facts in short_ones(connection, of_turns)}
+    others = [row for row in rows if row.session_key not in summaries]
+    openings = session_list.previews(connection, others)
+    summaries |= {row.session_key: _of_sums(row, openings.get(row.session_key), prices) for row in others}
+    return [summaries[row.session_key] for row in rows]
+
+
+def _of_sums(row: SessionRow, preview: str | None, prices: PriceBook) -> SessionSummary:
+    names, calls = row.names or "", calls_in(row.calls or b"")
+    return SessionSummary(
+        id=row.session_key.hex(),
+        row_id=row.id,
+        conversation_id=row.conversation_id,
+        start_ns=row.start_ns,
+        last_ns=row.last_ns,
+        turns=row.turns,
+        preview=preview,
+        models=names_in(names, "model"),
+        prompt_versions=names_in(names, "version"),
+        usage=calls.usage,
+        errors=row.errors or 0,
+        bill=calls.bill(prices),
+    )
 
 
 def summary_of(row: SessionRow, facts: Sequence[TurnFacts], prices: PriceBook) -> SessionSummary:
     """Return the summary of a session from the facts of its turns, in their order."""
+    calls = CallSums(model_calls for turn_facts in facts for model_calls in turn_facts.calls)
     return SessionSummary(
         id=row.session_key.hex(),
         row_id=row.id,
@@ -243,7 +267,7 @@ def summary_of(row: SessionRow, facts: Sequence[TurnFacts], prices: PriceBook) -
         preview=next((turn_facts.preview for turn_facts in facts if turn_facts.preview), None),
         models=tuple(sorted(frozenset().union(*(turn_facts.models for turn_facts in facts)))),
         prompt_versions=tuple(sorted(frozenset().union(*(turn_facts.prompt_versions for turn_facts in facts)))),
-        usage=sum((turn_facts.usage for turn_facts in facts), Usage()),
+        usage=calls.usage,
         errors=sum(turn_facts.errors for turn_facts in facts),
-        bill=total(turn_facts.bill(prices) for turn_facts in facts),
+        bill=calls.bill(prices),
     )

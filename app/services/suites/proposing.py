@@ -14,12 +14,11 @@ from app.database.transactions import Database
 from app.errors import Invalid
 from app.experiments.statistics import DETECT, default_most, default_repeats
 from app.models import cases as test_cases
-from app.models import sessions, suites
+from app.models import session_list, sessions, suites
 from app.models.suites import MemberCase
 from app.replay.cases import load_case
 from app.services.prompts.content import parse_config
 from app.services.prompts.reader import PromptReader
-from app.services.sessions.service import summarise
 from app.services.suites.reading import Period, SampleReader, effects_of
 from app.services.suites.service import NO_SUITE
 from app.suites.cases import of_case
@@ -157,7 +156,7 @@ class SuiteProposer:
 def _previews(connection: Connection, project_id: int, session_ids: Sequence[str]) -> dict[str, str]:
     keys = [bytes.fromhex(id_) for id_ in session_ids]
     rows = sessions.find_sessions(connection, project_id=project_id, session_keys=keys)
-    return {summary.id: summary.preview for summary in summarise(connection, rows) if summary.preview}
+    return {key.hex(): preview for key, preview in session_list.previews(connection, rows).items()}
 
 
 def _gate_cost(proposal: SuiteProposal) -> tuple[float, float]:

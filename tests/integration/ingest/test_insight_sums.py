@@ -143,6 +143,7 @@ def test_what_changes_while_it_is_counted_stays_to_be_counted(world: World) -> N
             project_id=row.project_id,
             marks={row.session_key: 1},
             counted={row.session_key: load_counted(text)},
+            calls={row.session_key: b""},
         )
 
     assert late == {}

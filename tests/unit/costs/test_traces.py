@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import msgspec
 import pytest
+from msgspec import structs
 
 from app.otlp.answers import reason_phrase
 from app.otlp.decode import decode
@@ -29,12 +30,13 @@ from app.sessions.capture import capture_advice
 from app.sessions.facts import TurnFacts, dump, load, merge, opening_of, recounted
 from app.sessions.figures import Figures, count, quantile, quantile_interval, total
 from app.sessions.grouping import grouping_advice
-from app.sessions.model_calls import difference
+from app.sessions.model_calls import CallSums, ModelCalls, calls_in, difference
 from app.sessions.pieces import in_start_order
 from app.sessions.placeholder_proposals import merged, propose
 from app.sessions.spans import _readable_fields
 from app.sessions.sums import SessionTotals, names_in, names_of
 from app.sessions.turn_texts import texts_in
+from app.sessions.types import Usage
 from tests.support.cores import Core, Make, looping_functions
 from tests.support.exports import export, span
 from tests.support.growth import Work
@@ -153,15 +155,20 @@ def facts(size: int) -> Work:
         return TurnFacts.of(decode(export(*named)).spans)
 
     one, other = turn(0), turn(size)
+    calls = [ModelCalls("p", f"m{n}", 0, 1, Usage(n)) for n in range(4 * size)]
 
     def work() -> None:
         both = merge(one, other)
         both.bill(NO_PRICES)
         names_in(names_of(both), "model")
         difference(one.calls, other.calls)
+        lines = CallSums(calls).lines
+        calls_in(lines).bill(NO_PRICES)
+        assert calls_in(lines).usage
         totals = SessionTotals()
+        few = structs.replace(both, calls=both.calls[:2])
         for _ in range(size):
-            totals.add(both, one)
+            totals.add(few, few)
 
     return work
 

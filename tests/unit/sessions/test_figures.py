@@ -58,7 +58,7 @@ def test_few_values_have_no_interval() -> None:
 def test_a_session_of_one_version_and_model_counts_for_them_and_one_of_several_for_none() -> None:
     turns = [TurnFacts(0, 10**9, 1, models=frozenset({"m"}), prompt_versions=frozenset({v})) for v in ("a", "b")]
 
-    alone, both = (count(date(2026, 1, 1), some, NO_PRICES) for some in (turns[:1], turns))
+    alone, both = (count(date(2026, 1, 1), some, NO_PRICES)[0] for some in (turns[:1], turns))
 
     assert (alone.version, alone.model) == ("a", "m")
     assert (both.version, both.model, both.figures.turns) == ("", "m", 2)

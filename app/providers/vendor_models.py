@@ -19,6 +19,7 @@ from app import __version__
 from app.chat import Answer, OnEvent, StreamEvent
 from app.errors import ProviderTimeout, ServiceError
 from app.providers.bounds import ANSWER_BYTES, AnswerReader
+from app.providers.decoding import Decoder
 from app.providers.endpoints import endpoint_of
 from app.providers.failures import ProviderFailure, broken, failed_midway, no_json, refused
 from app.providers.http_client import HttpClient, is_timeout, pieces
@@ -79,14 +80,13 @@ class VendorModels:
                         break
                     for piece in decoder.read_event(_read(data, request)) if data else ():
                         on_event(piece)
+            return _ended(decoder, on_event)
         except ProviderFailure as failure:
             if not failure.filtered:
                 failure.is_answered |= has_begun and not failure.retryable
                 raise
             decoder.read_refusal(str(failure))
-        for piece in decoder.rest():
-            on_event(piece)
-        return decoder.end()
+        return _ended(decoder, on_event)
 
     def close(self) -> None:
         """Close the pooled connections; the next call opens them again."""
@@ -145,6 +145,13 @@ def _until(deadline: float, pieces: Iterable[bytes]) -> Iterator[bytes]:
 def _is_stream(content_type: str | None, *, streamed: bool) -> bool:
     kind = (content_type or "").lower()
     return "event-stream" in kind or (streamed and "json" not in kind)
+
+
+def _ended(decoder: Decoder, on_event: OnEvent) -> Answer:
+    """Pass on what the decoder has kept back of a stream, and return the answer."""
+    for piece in decoder.rest():
+        on_event(piece)
+    return decoder.end()
 
 
 def _passed_on(answer: Answer, on_event: OnEvent) -> Answer:

@@ -9,10 +9,10 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Annotated, Any
 
-from sqlalchemy import Column, Connection, Date, Select, UniqueConstraint, or_, select
+from sqlalchemy import Column, Connection, Date, Select, UniqueConstraint, func, or_, select
 
 from app.models import bulk, queries
-from app.models.base import BigInt, MediumBlob, exact, new_table
+from app.models.base import BigInt, MediumBlob, exact, new_table, no_index
 from app.sessions.figures import Counted, Figures, Sums, dump, load, load_sums, total
 
 
@@ -87,23 +87,37 @@ def beyond(connection: Connection, keys: Collection[InsightKey], *, limit: int) 
     return keys_beyond
 
 
-def list_figures(
+ROWS_AT_ONCE = 200
+"""Rows with sketches that are in memory at once: a row of many different values has 10 KB."""
+
+
+def sizes_of_figures(
     connection: Connection, *, project_id: int, prompt_ids: Collection[int], since: date, until: date, limit: int
-) -> list[tuple[InsightKey, Figures]]:
-    """List the figures of the prompts' sessions that began on the days, both included, the latest day first."""
-    statement = _latest_first(project_id, prompt_ids, since, until).limit(limit)
-    return [(InsightKey(*key), load(figures)) for *key, figures in connection.execute(statement)]
+) -> list[tuple[int, int]]:
+    """List the ids and bytes of the figures of the prompts' sessions that began on the days, both included."""
+    statement = _latest_first(select(_C.id, func.length(_C.figures)), project_id, prompt_ids, since, until)
+    return [(id_, size) for id_, size in connection.execute(statement.limit(limit))]
+
+
+def figures_of(connection: Connection, *, project_id: int, ids: Sequence[int]) -> Iterator[tuple[InsightKey, Figures]]:
+    """Yield the figures with these ids of a project; `ROWS_AT_ONCE` of them are read at once."""
+    for start in range(0, len(ids), ROWS_AT_ONCE):
+        piece = _SELECT.where(no_index(_C.project_id) == project_id, _C.id.in_(ids[start : start + ROWS_AT_ONCE]))
+        for *key, figures in connection.execute(piece.order_by(_C.id)):
+            yield InsightKey(*key), load(figures)
 
 
 def list_sums(
     connection: Connection, *, project_id: int, prompt_ids: Collection[int], since: date, until: date, limit: int
 ) -> Iterator[tuple[InsightKey, Sums]]:
-    """Yield what `list_figures` lists, without sketches."""
-    statement = _latest_first(project_id, prompt_ids, since, until).limit(limit)
+    """Yield the figures of the prompts' sessions that began on the days, the latest day first, without sketches."""
+    statement = _latest_first(_SELECT, project_id, prompt_ids, since, until).limit(limit)
     for *key, figures in connection.execute(statement):
         yield InsightKey(*key), load_sums(figures)
 
 
-def _latest_first(project_id: int, prompt_ids: Collection[int], since: date, until: date) -> Select[Any]:
+def _latest_first(
+    statement: Select[Any], project_id: int, prompt_ids: Collection[int], since: date, until: date
+) -> Select[Any]:
     of_prompts = (_C.project_id == project_id, _C.prompt_id.in_(sorted(prompt_ids)), _C.day.between(since, until))
-    return _SELECT.where(*of_prompts).order_by(_C.day.desc(), _C.prompt_id, _C.version, _C.model)
+    return statement.where(*of_prompts).order_by(_C.day.desc(), _C.prompt_id, _C.version, _C.model)

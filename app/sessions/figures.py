@@ -71,16 +71,33 @@ def sum_up(sums: Iterable[Sums]) -> Sums:
     return Sums(*map(sum, zip(*rows, strict=True)))
 
 
+class FiguresSum:
+    """Adds up figures without keeping them; buckets that come to 0 are left out."""
+
+    def __init__(self) -> None:
+        self._sums = Sums()
+        self._latency: Counter[int] = Counter()
+        self._cost: Counter[int] = Counter()
+
+    def add(self, figures: Figures) -> None:
+        self._sums = sum_up((self._sums, figures))
+        self._latency.update(figures.latency)
+        self._cost.update(figures.cost)
+
+    @property
+    def figures(self) -> Figures:
+        sketches = (
+            {bucket: count for bucket, count in sketch.items() if count} for sketch in (self._latency, self._cost)
+        )
+        return Figures(*msgspec.structs.astuple(self._sums), *sketches)
+
+
 def total(figures: Iterable[Figures]) -> Figures:
-    """Return the sums with the sketches; buckets that come to 0 are left out."""
-    parts = list(figures)
-    latency: Counter[int] = Counter()
-    cost: Counter[int] = Counter()
-    for part in parts:
-        latency.update(part.latency)
-        cost.update(part.cost)
-    sketches = ({bucket: count for bucket, count in sketch.items() if count} for sketch in (latency, cost))
-    return Figures(*msgspec.structs.astuple(sum_up(parts)), *sketches)
+    """Return the sums with the sketches."""
+    figures_sum = FiguresSum()
+    for part in figures:
+        figures_sum.add(part)
+    return figures_sum.figures
 
 
 class Counted(msgspec.Struct, frozen=True):

@@ -19,7 +19,7 @@ from app.models.prompts import PromptHead
 from app.models.usage import Spent, UsageFilter
 from app.services.insight.findings import Insight, findings
 from app.services.prompts.reader import PromptReader
-from app.sessions.figures import Figures, only, total
+from app.sessions.figures import Figures, FiguresSum, only
 from app.sessions.sums import Kind, names_in
 from app.timestamps import of_unix_ns
 
@@ -28,6 +28,8 @@ GroupBy = Literal["version", "label", "model", "day"]
 GROUPS: tuple[GroupBy, ...] = ("version", "label", "model", "day")
 INSIGHT_ROWS_MAX = 10_000
 """Sums that one request may read."""
+INSIGHT_BYTES_MAX = 16 * 1024 * 1024
+"""Bytes of these sums. A sum of few sessions has some hundred bytes, one of many different values 10 KB."""
 RECENT_MAX = 2_000
 """Latencies and mean scores are computed from at most this many of the newest runs and scores."""
 GROUPS_MAX = 400
@@ -97,7 +99,7 @@ class InsightService:
     ) -> list[Insight]:
         """Return the groups: the latest days first, other groups by their number of sessions and runs.
 
-        Raises `Invalid` if more than `INSIGHT_ROWS_MAX` sums have to be added up.
+        Raises `Invalid` if more than `INSIGHT_ROWS_MAX` or `INSIGHT_BYTES_MAX` of sums have to be added up.
         """
         groups = self._groups(project_id, prompt_id, filters, group_by)
         groups.sort(key=lambda group: (group.key if group_by == "day" else group.size, str(group.key)), reverse=True)
@@ -140,17 +142,17 @@ def _grouped(
     parts: Iterable[tuple[_Place, Part]], group_by: GroupBy, labels: Mapping[str, Collection[str]]
 ) -> list[Insight]:
     groups: dict[Any, Insight] = {}
-    figures: dict[Any, list[Figures]] = defaultdict(list)
+    figures: dict[Any, FiguresSum] = defaultdict(FiguresSum)
     for place, part in parts:
         keys = labels.get(place.version, ()) if group_by == "label" else (getattr(place, group_by) or None,)
         for key in keys:
             group = groups.setdefault(key, Insight(group_by, key))
             if isinstance(part, Figures):
-                figures[key].append(part)
+                figures[key].add(part)
             else:
                 _add(group, part)
-    for key, parts_of_key in figures.items():
-        groups[key].sessions = total(parts_of_key)
+    for key, of_key in figures.items():
+        groups[key].sessions = of_key.figures
     return list(groups.values())
 
 
@@ -174,7 +176,11 @@ def _parts(connection: Connection, head: PromptHead, filters: InsightFilter) -> 
     which: dict[str, Any] = {"project_id": head.project_id, "prompt_id": head.id}
     days: dict[str, Any] = {"since": filters.since, "until": filters.until}
     of_prompt: dict[str, Any] = {"project_id": head.project_id, "prompt_ids": [head.id]}
-    for key, sums in _bounded(insight.list_figures(connection, **of_prompt, **days, limit=INSIGHT_ROWS_MAX + 1)):
+    sizes = _bounded(insight.sizes_of_figures(connection, **of_prompt, **days, limit=INSIGHT_ROWS_MAX + 1))
+    if sum(size for _, size in sizes) > INSIGHT_BYTES_MAX:
+        raise Invalid("from: These days have too many different durations and costs; ask for fewer days.")
+    ids = [id_ for id_, _ in sizes]
+    for key, sums in insight.figures_of(connection, project_id=head.project_id, ids=ids):
         yield _Place(key.version, key.model, key.day), sums
     for row in _spent(connection, head, filters):
         yield _Place(row["commit_hash"], row["name"] or "", row["day"]), _spent_of(row)

@@ -64,7 +64,8 @@ def counter_with(world: World, work_time: WorkTime) -> InsightCounter:
 def kept(world: World, prompt_id: int) -> dict[tuple[str, str], Figures]:
     which = {"project_id": world.project_id, "prompt_ids": [prompt_id], "since": DAY, "until": DAY}
     with world.container.database.read() as connection:
-        found = insight.list_figures(connection, **which, limit=100)
+        ids = [id_ for id_, _ in insight.sizes_of_figures(connection, **which, limit=100)]
+        found = [*insight.figures_of(connection, project_id=world.project_id, ids=ids)]
     return {(key.version, key.model): figures for key, figures in found}
 
 

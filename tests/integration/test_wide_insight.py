@@ -1,0 +1,65 @@
+"""Insight of many sums with many different values: they are read some at a time, and their bytes have a limit."""
+
+from __future__ import annotations
+
+import tracemalloc
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import insert
+
+from app.models import insight
+from app.models.insight import insight_daily
+from app.services.insight import service
+from app.sessions.figures import Figures, dump
+from app.timestamps import utc_now
+from tests.support.world import World
+
+VERSIONS, DAYS, BUCKETS = 300, 3, 200
+FIGURES = Figures(sessions=BUCKETS, turns=BUCKETS, latency=dict.fromkeys(range(BUCKETS), 1), cost={7: BUCKETS})
+
+
+def with_figures(world: World) -> int:
+    """Make a prompt with sums of `VERSIONS` versions on each of `DAYS` days."""
+    prompt_id, today = world.prompt(), utc_now().date()
+    row = {"project_id": world.project_id, "prompt_id": prompt_id, "model": "m", "figures": dump(FIGURES)}
+    rows = [
+        row | {"day": today - timedelta(days=day), "version": f"v{version}"}
+        for day in range(DAYS)
+        for version in range(VERSIONS)
+    ]
+    with world.container.database.write() as connection:
+        connection.execute(insert(insight_daily), rows)
+    return prompt_id
+
+
+def test_insight_has_few_of_its_sums_in_memory_at_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(insight, "ROWS_AT_ONCE", 20)
+    path = f"/api/v1/prompts/{with_figures(world)}/insight?groupBy=model"
+    assert world.get(path).status_code == 200  # imports are no memory of the second request
+
+    tracemalloc.start()
+    try:
+        [group] = world.get(path).json["groups"]
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert group["sessions"]["sessions"] == VERSIONS * DAYS * BUCKETS
+    # All 900 sums have 9 MB.
+    assert peak < 3_000_000
+
+
+def test_insight_refuses_more_bytes_of_sums_than_it_reads(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    prompt_id = with_figures(world)
+    monkeypatch.setattr(service, "INSIGHT_BYTES_MAX", VERSIONS * len(dump(FIGURES)))
+    path = f"/api/v1/prompts/{prompt_id}/insight"
+    today = utc_now().date()
+
+    refused = world.get(path)
+
+    assert (refused.status_code, refused.json["error"]) == (
+        400,
+        "from: These days have too many different durations and costs; ask for fewer days.",
+    )
+    assert len(world.get(f"{path}?from={today}&to={today}").json["groups"]) == VERSIONS

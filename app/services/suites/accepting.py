@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from app.database.transactions import Database
 from app.errors import Invalid, NotFound
 from app.models import cases as test_cases
-from app.models import prompts, suites
+from app.models import prompts, sessions, suites
 from app.models.audit_log import SYSTEM, Actor
 from app.models.suites import MemberRow
 from app.services.replays.calibrations import CalibrationService
@@ -20,13 +20,16 @@ from app.services.replays.case_commands import CaseChange
 from app.services.replays.cases import TestCaseService
 from app.services.replays.judge_choice import JudgeChoice
 from app.services.replays.proposals import CaseProposal
+from app.services.sessions.service import session_key_of
 from app.services.suites.service import NewMember, SuiteService, SuiteView
 
 PICKS_MAX = 20
-"""Sessions that are accepted at once: each may need a second."""
+"""Sessions that are accepted at once."""
+TURNS_AND_CALLS_MAX = 2_000
+"""Turns and tool calls of the sessions that one request reads: two seconds of a processor. The first may have more."""
 REPEATS = 5
 """Replays of a calibration."""
-Left = Literal["correct_first", "not_faithful", "no_test_case", "gone"]
+Left = Literal["correct_first", "not_faithful", "no_test_case", "gone", "later"]
 """Why a session was left out."""
 
 
@@ -81,16 +84,23 @@ class SuiteAcceptance:
     ) -> AcceptedSuite:
         """Make test cases of sessions and add them to the suite with a name, which is made where there is none.
 
-        A session that has a test case is not copied again, so that a call that was interrupted can be repeated.
-        Raises `NotFound` for an unknown prompt.
+        A session that has a test case is not copied again, so that a call that was interrupted can be repeated. Beyond
+        `TURNS_AND_CALLS_MAX` sessions are left for a `later` call. Raises `NotFound` for an unknown prompt.
         """
         owner = {"project_id": project_id, "prompt_id": prompt_id}
         with self.database.read() as connection:
             prompts.require_head(connection, **owner)
         members: list[NewMember] = []
         left_out: list[LeftOut] = []
+        work = 0
         for pick in {pick.session_id: pick for pick in picks}.values():
-            made = self._case_of(project_id, prompt_id, pick, actor)
+            made: int | LeftOut | None
+            made, size = self._known(project_id, prompt_id, pick)
+            if made is None and work and work + size > TURNS_AND_CALLS_MAX:
+                made = LeftOut(pick.session_id, "later", "The sessions before it are long: accept it again.")
+            elif made is None:
+                work += size
+                made = self._case_of(project_id, prompt_id, pick, actor)
             if isinstance(made, LeftOut):
                 left_out.append(made)
             else:
@@ -124,11 +134,15 @@ class SuiteAcceptance:
         suites.note_calibration(connection, member, calibration_id=started.id)
         return started.replay_ids
 
-    def _case_of(self, project_id: int, prompt_id: int, pick: Pick, actor: Actor) -> int | LeftOut:
+    def _known(self, project_id: int, prompt_id: int, pick: Pick) -> tuple[int | None, int]:
+        """Return the test case of a session, None without one, and the turns and tool calls to read otherwise."""
+        key = session_key_of(pick.session_id)
         with self.database.read() as connection:
             known = test_cases.newest_of_session(connection, prompt_id=prompt_id, session_id=pick.session_id)
-        if known is not None:
-            return known
+            row = sessions.find_session(connection, project_id=project_id, session_key=key) if key else None
+        return known, row.turns + row.tool_calls if row else 0
+
+    def _case_of(self, project_id: int, prompt_id: int, pick: Pick, actor: Actor) -> int | LeftOut:
         try:
             proposal = self.test_cases.beginning(project_id=project_id, session_id=pick.session_id)
             if proposal.head.id != prompt_id:

@@ -88,6 +88,13 @@ def test_left_out_sessions_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     assert instance.posted[-1][1] == {"name": "release", "picks": [{"sessionId": "s1"}]}
 
 
+def test_sessions_that_are_left_for_a_later_request_are_accepted_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    instance = Instance([{"sessionId": "s2", "why": "later", "message": "Accept it again."}])
+    code, output = run(monkeypatch, instance, "accept", "release", "s1", "s2", "--no-calibrate")
+    picks = [[pick["sessionId"] for pick in body["picks"]] for path, body in instance.posted if "accept" in path]
+    assert (code, picks, "Left out" in output) == (0, [["s1", "s2"], ["s2"]], False)
+
+
 def test_coverage_is_printed_by_week() -> None:
     assert list(coverage_lines(COVERAGE)) == [
         "2026-11-16        -  0 sessions",

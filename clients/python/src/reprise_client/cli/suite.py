@@ -84,10 +84,13 @@ def accept(
         raise CouldNotRun("There is nothing to accept: the suite represents the sessions, or there are none.")
     left_out: list[Mapping[str, Any]] = []
     accepted: Any = {}
-    for start in range(0, len(picks), ACCEPTED_AT_ONCE):
-        body = {"name": name, "picks": picks[start : start + ACCEPTED_AT_ONCE]}
+    while picks:
+        body = {"name": name, "picks": picks[:ACCEPTED_AT_ONCE]}
         accepted = instance.post(f"/api/v1/prompts/{prompt_id}/suite-acceptances", body)
-        left_out += accepted["leftOut"]
+        later = {entry["sessionId"] for entry in accepted["leftOut"] if entry.get("why") == "later"}
+        left_out += [entry for entry in accepted["leftOut"] if entry["sessionId"] not in later]
+        # The first session of a request is never left for later.
+        picks = [pick for pick in picks[1:ACCEPTED_AT_ONCE] if pick["sessionId"] in later] + picks[ACCEPTED_AT_ONCE:]
     made = accepted["suite"]
     terminal.echo(f"The suite {visible(name)} has {_counted(len(made['testCases']), 'test case')}.")
     for entry in left_out:

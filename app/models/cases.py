@@ -23,7 +23,7 @@ from sqlalchemy import (
     update,
 )
 
-from app.models.base import BigInt, Json, Timestamp, exact, new_table
+from app.models.base import BigInt, Json, Timestamp, exact, new_table, no_index
 from app.models.queries import (
     changes_row,
     columns_of,
@@ -33,6 +33,7 @@ from app.models.queries import (
     insert_row,
     list_rows,
     newest_first,
+    pieces,
 )
 
 
@@ -91,6 +92,17 @@ def documents_of(connection: Connection, *, ids: Sequence[int]) -> Iterator[dict
     for start in range(0, len(ids), DOCUMENTS_AT_ONCE):
         statement = select(c.id, type_coerce(c.document, Text)).where(c.id.in_(ids[start : start + DOCUMENTS_AT_ONCE]))
         yield {row[0]: row[1] for row in connection.execute(statement)}
+
+
+def sizes_of(connection: Connection, *, project_id: int, test_case_ids: Sequence[int]) -> dict[int, int]:
+    """Return the characters of the stored documents of test cases, by id."""
+    c = test_cases.c
+    sizes: dict[int, int] = {}
+    for piece in pieces(sorted(test_case_ids)):
+        length = func.length(type_coerce(c.document, Text))
+        of_piece = select(c.id, length).where(no_index(c.project_id) == project_id, c.id.in_(piece))
+        sizes.update((id_, size) for id_, size in connection.execute(of_piece))
+    return sizes
 
 
 def find_named(connection: Connection, *, prompt_id: int, name: str) -> TestCaseRow | None:

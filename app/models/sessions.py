@@ -119,7 +119,7 @@ def put(connection: Connection, rows: Sequence[SessionRow], *, project_id: int) 
     """Insert sessions of a project (in key order), or add them to stored ones."""
     if _upsert(connection, rows, _ADD):
         return
-    fresh = {row.session_key: row.names or "" for row in rows if row.names or row.calls}
+    fresh = {row.session_key: row.names for row in rows if row.names or row.calls}
     is_long = func.length(_C.calls) > CALLS_LENGTH_MAX
     for keys in queries.pieces(list(fresh)):
         # These rows are locked already.
@@ -128,7 +128,8 @@ def put(connection: Connection, rows: Sequence[SessionRow], *, project_id: int) 
         )
         for key, names, calls in connection.execute(stored).all():
             changes: dict[str, Any] = {}
-            if names != fresh[key] and (both := with_names(names or "", fresh[key])) != names:
+            new = fresh[key]
+            if new and names != new and (both := with_names(names or "", new)) != names:
                 changes["names"] = both
             if calls is not None:
                 changes["calls"] = calls_in(calls).lines

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
@@ -11,6 +12,7 @@ from sqlalchemy import Connection
 
 from app.database.transactions import Database
 from app.errors import require
+from app.models import cases as test_cases
 from app.models import experiments, suites
 from app.models.suites import SuiteRow
 from app.services.suites.proposing import CaseFeatures, SuiteProposer
@@ -40,6 +42,8 @@ SESSIONS_OF_ALERT = 500
 """The newest sessions that an alert reads; a rule that needs more is content with these."""
 CASES_OF_ALERT = 1_000
 """The newest test cases of suites with which an alert compares."""
+CASE_BYTES_OF_ALERT = 32 * 1024 * 1024
+"""Bytes of the documents of these test cases, which the clock parses again for each alert: half a second."""
 OBSOLETE_WEEKS = 4
 """Weeks without a session that calls a tool, after which the tests of it are obsolete."""
 RECENT_MIN = 20
@@ -137,9 +141,12 @@ class CoverageService:
             vocabulary = Vocabulary.of([sample.scored.fingerprint for sample in read.samples])
             with self.database.read() as connection:
                 effect_of = self.proposer.effects(connection, **owner)
-                newest = sorted(suites.members_of_prompt(connection, **owner))[-CASES_OF_ALERT:]
+                newest = sorted(suites.members_of_prompt(connection, **owner), reverse=True)[:CASES_OF_ALERT]
+                sizes = test_cases.sizes_of(connection, project_id=project_id, test_case_ids=newest)
+                totals = [*accumulate(sizes.get(id_, 0) for id_ in newest)]
+                small = newest[: bisect_right(totals, CASE_BYTES_OF_ALERT)]
                 # They are not kept: the clock has little memory.
-                cases = self.proposer.case_features(connection, project_id, newest)
+                cases = self.proposer.case_features(connection, project_id, small)
                 covered = frozenset(chain.from_iterable(case.features(vocabulary, effect_of) for case in cases))
             compared = compare(read.samples, covered, vocabulary, effect_of)
             covered_share = share_of(compared, self.weights, effect_of)

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from app.models import cases as test_cases
+from app.models import suites
 from app.services.suites import coverage, proposing, reading
 from tests.integration.suites.sending import make_fingerprints, send, stored_fingerprints, turn
 from tests.support.conversations import SECOND_NS, RecordedTurn
@@ -200,6 +202,15 @@ def test_an_alert_keeps_no_more_test_cases_than_have_room(world: World, monkeypa
     assert replace(service, proposer=proposer).uncovered_share(**of_prompt) == 0
     assert (len(weights), min(weights) > 50) == (2, True)
 
+    with world.container.database.read() as connection:
+        ids = suites.members_of_prompt(connection, project_id=world.project_id, prompt_id=prompt_id)
+        sizes = test_cases.sizes_of(connection, project_id=world.project_id, test_case_ids=ids)
+    assert len(sizes) == 2
+    for room, is_covered in ((sum(sizes.values()), True), (sum(sizes.values()) - 1, False)):
+        monkeypatch.setattr(coverage, "CASE_BYTES_OF_ALERT", room)
+        assert (replace(service, proposer=proposer).uncovered_share(**of_prompt) == 0) == is_covered
+
+    monkeypatch.setattr(coverage, "CASE_BYTES_OF_ALERT", 10**9)
     monkeypatch.setattr(coverage, "CASES_OF_ALERT", 1)
     assert replace(service, proposer=proposer).uncovered_share(**of_prompt) > 0
 

@@ -39,7 +39,7 @@ def test_calls_that_were_added_before_are_subtracted(before: list[ModelCalls], a
 
 
 @given(st.integers(0, 5 * SESSION_CALLS_MAX), st.integers())
-def test_models_beyond_those_that_are_kept_are_one_sum_in_any_order(size: int, seed: int) -> None:
+def test_models_beyond_the_limit_are_one_sum_in_any_order(size: int, seed: int) -> None:
     chance = Random(seed)
     numbers = chance.choices(range(3 * SESSION_CALLS_MAX), k=size)
     calls = [ModelCalls("p", f"m{n:04}", 0, 1, Usage(n, 1)) for n in numbers]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import math
 import secrets
 from collections import defaultdict
 from collections.abc import Container, Mapping
@@ -66,11 +67,11 @@ class Form:
         return self.number(name, label) if self.text(name).strip() else None
 
     def integer(self, name: str) -> int:
-        """Return the value of a field as an integer; raises `Invalid` for anything else."""
-        try:
-            return int(self.text(name))
-        except ValueError as error:
-            raise Invalid(f"{name}: Must be a number.") from error
+        """Return the whole number of at most 18 digits in a field; raises `Invalid` for anything else."""
+        number = integer_in(name, self.text(name))
+        if number is None:
+            raise Invalid(f"{name}: Must be a whole number.")
+        return number
 
 
 def checked_choice(name: str, value: str, choices: Container[str]) -> str:
@@ -78,6 +79,24 @@ def checked_choice(name: str, value: str, choices: Container[str]) -> str:
     if value not in choices:
         raise Invalid(f"{name}: There is no such choice.")
     return value
+
+
+def number_in(path: str, text: str, *, of: float = 1) -> float | None:
+    """Return the number in a text, divided by `of`; None for an empty text. Raises `Invalid` for anything else."""
+    try:
+        value = float(text) / of if text else None
+    except ValueError:
+        value = math.nan
+    if value is not None and not math.isfinite(value):
+        raise Invalid(f"{path}: Must be a number.")
+    return value
+
+
+def integer_in(path: str, text: str) -> int | None:
+    """Return the whole number in a text, None for an empty text; raises `Invalid` for anything else."""
+    if text and not (text.isascii() and text.isdigit() and len(text) < 19):
+        raise Invalid(f"{path}: Must be a whole number.")
+    return int(text) if text else None
 
 
 def read_form(req: falcon.Request, limit: int, *, with_files: bool = False) -> Form:

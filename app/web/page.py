@@ -220,6 +220,11 @@ class PromptPage(Page):
 
     section = "prompts"
 
+    def suite_choices(self, visit: Visit, prompt_id: int) -> list[tuple[str, str]]:
+        """Return the choices of what an experiment plays: all test cases, or those of a suite."""
+        suites = self.services.suites.list(project_id=visit.project_id, prompt_id=prompt_id)
+        return [("", "All test cases"), *((suite.name, f"The suite {suite.name}") for suite in suites)]
+
 
 class SettingsPage(Page):
     """A page of the settings, only for admins."""

@@ -8,8 +8,7 @@ from typing import Any
 
 from app.experiments.statistics import default_repeats
 from app.models.labels import EvidenceRule
-from app.web.forms import Form
-from app.web.presenters.experiment_form import integer_in, number_in
+from app.web.forms import Form, integer_in, number_in
 
 CASES = "testCaseIds"
 PERCENTS = ("detect", "alpha", "minSighted")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,10 +9,9 @@ from typing import Any
 
 from reprise_formats.formats import percent, plural, short
 
-from app.errors import Invalid
 from app.experiments.statistics import DETECT, default_repeats
 from app.models.prompt_versions import VersionHead
-from app.web.forms import Form
+from app.web.forms import Form, integer_in, number_in
 
 DRAFT, LATEST, NONE = "draft", "latest", "none"
 VERSIONS_MAX = 50
@@ -141,21 +139,3 @@ def version_choices(versions: Sequence[VersionHead], chosen: str) -> list[tuple[
         for number, version in enumerate(versions)
         if number < VERSIONS_MAX or version.commit_hash == chosen
     ]
-
-
-def number_in(name: str, text: str, *, of: float = 1) -> float | None:
-    """Return the number in a field, None for an empty field; raises `Invalid` for anything else."""
-    try:
-        value = float(text) / of if text else None
-    except ValueError:
-        value = math.nan
-    if value is not None and not math.isfinite(value):
-        raise Invalid(f"{name}: Must be a number.")
-    return value
-
-
-def integer_in(name: str, text: str) -> int | None:
-    """Return the whole number in a field, None for an empty field; raises `Invalid` for anything else."""
-    if text and not (text.isascii() and text.isdigit() and len(text) < 19):
-        raise Invalid(f"{name}: Must be a whole number.")
-    return int(text) if text else None

@@ -89,15 +89,8 @@ class NewExperimentPage(PromptPage):
             judges=form.JUDGES,
             cases=cases.entries,
             more_cases=cases.next_cursor is not None,
-            suites=self._suites(visit, prompt_id),
+            suites=self.suite_choices(visit, prompt_id),
             models=model_choices(models, self.services.credentials.lacking(visit.organization_id, models)),
-        )
-
-    def _suites(self, visit: Visit, prompt_id: int) -> list[tuple[str, str]]:
-        """Return the choices of suites; none without suites."""
-        listed = self.services.suites.list(project_id=visit.project_id, prompt_id=prompt_id)
-        return (
-            [("", "All test cases"), *((suite.name, f"The suite {suite.name}") for suite in listed)] if listed else []
         )
 
     def _forecasts(self, visit: Visit, prompt_id: int, fields: form.ExperimentFields) -> list[tuple[Forecast, str]]:

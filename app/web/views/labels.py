@@ -11,10 +11,10 @@ from app.models.labels import EvidenceRule, Label
 from app.models.organizations import Role
 from app.schemas.base import load
 from app.schemas.labels import LabelMoveSchema, LabelPath
-from app.web.forms import Form
+from app.web.forms import Form, number_in
 from app.web.page import PAGE_SIZE, PromptPage, Redirect, Reply, confirm, show
 from app.web.presenters.evidence_form import fields_of, fields_sent, has_evidence
-from app.web.presenters.experiment_form import number_in, version_choices
+from app.web.presenters.experiment_form import version_choices
 from app.web.visit import Visit
 
 GUARDS = [("", "Unchanged"), ("on", "On: moves only to a version that passed an experiment")]

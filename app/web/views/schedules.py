@@ -29,7 +29,7 @@ class SchedulesPage(PromptPage):
             "schedules.html",
             head=self.head(visit, prompt_id),
             schedules=self.services.schedules.list(project_id=visit.project_id, prompt_id=prompt_id),
-            suites=_suite_choices(self, visit, prompt_id),
+            suites=self.suite_choices(visit, prompt_id),
             given=NEW,
         )
 
@@ -55,7 +55,7 @@ class SchedulePage(PromptPage):
             view=view,
             runs=page.entries,
             pages=visit.pages(page.next_cursor),
-            suites=_suite_choices(self, visit, view.row.prompt_id),
+            suites=self.suite_choices(visit, view.row.prompt_id),
             given=_given(view.row),
             enabled=visit.sent.flag("enabled") if visit.problem else view.row.enabled,
         )
@@ -112,8 +112,3 @@ def _given(row: ScheduleRow) -> Mapping[str, str]:
         "repeats": "" if row.repeats is None else str(row.repeats),
         "cost": "" if row.max_cost is None else f"{row.max_cost:.15g}",
     }
-
-
-def _suite_choices(page: PromptPage, visit: Visit, prompt_id: int) -> list[tuple[str, str]]:
-    suites = page.services.suites.list(project_id=visit.project_id, prompt_id=prompt_id)
-    return [("", "All test cases"), *((suite.name, suite.name) for suite in suites)]

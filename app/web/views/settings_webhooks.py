@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.errors import Conflict, Invalid, NotFound
+from app.errors import Conflict, Invalid
 from app.schemas.base import load
 from app.schemas.webhooks import NewWebhookSchema
 from app.services.webhooks.service import NewWebhook
@@ -71,7 +71,7 @@ class WebhookView(SettingsPage):
                 self.services.webhooks.test(**key, actor=visit.actor)
                 return Redirect(f"{path}#log", "A test is on its way: reload this page in a few seconds.")
             case "again":
-                self.services.webhooks.deliver_again(**key, delivery_id=_delivery_id(visit.form))
+                self.services.webhooks.deliver_again(**key, delivery_id=visit.form.integer("delivery"))
                 return Redirect(f"{path}#log", "The delivery is made again: reload this page in a few seconds.")
             case _:
                 new = new_webhook(visit.form)
@@ -120,12 +120,6 @@ def new_webhook(form: Form) -> NewWebhook:
     sent: dict[str, Any] = {"url": form.text("url"), "events": form.texts("events"), "format": form.text("format")}
     webhook: NewWebhook = load(NewWebhookSchema(), sent | {"enabled": form.flag("enabled")})
     return webhook
-
-
-def _delivery_id(form: Form) -> int:
-    if not 0 < (delivery_id := form.integer("delivery")) < 2**63:
-        raise NotFound("There is no such delivery.")
-    return delivery_id
 
 
 def _path(visit: Visit, webhook_id: int) -> str:

@@ -50,3 +50,20 @@ def test_the_command_of_a_gate_is_read_by_a_shell_as_it_was_meant(world: World, 
     admin.open(f"{admin.base}/suites/{suite_of(world, name)}")
     command = html.unescape(admin.page.partition("<code>reprise gate")[2].partition("</code>")[0])
     assert shlex.split(command)[-1] == f"--suite={name}"
+
+
+def test_forms_offer_the_suites_of_a_prompt_by_the_same_names(world: World, admin: Browser) -> None:
+    suite_id = suite_of(world)
+    prompt_id = world.container.services.suites.get(project_id=world.project_id, suite_id=suite_id).row.prompt_id
+
+    for page in ("schedules", "experiments/new"):
+        admin.open(f"{admin.base}/prompts/{prompt_id}/{page}")
+        assert '<option value="release">The suite release</option>' in admin.page
+        assert "All test cases" in admin.page
+
+
+def test_a_member_that_is_no_id_is_refused(world: World, admin: Browser) -> None:
+    path = f"{admin.base}/suites/{suite_of(world)}"
+    admin.open(path)
+    assert admin.send(path, remove="first").status_code == 400
+    assert "remove: Must be a whole number." in admin.page

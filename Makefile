@@ -29,7 +29,7 @@ test: $(VENV)/test.stamp test-mysql test-js ## Run all tests; ARGS="-k name" to 
 	@exec $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 $(ARGS)
 
 test-unit: $(VENV)/test.stamp ## Run the fast unit tests, which need no server and no browser
-	@exec $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --hypothesis-profile dev \
+	@exec $(BIN)/python -m pytest --numprocesses logical --maxprocesses 4 --hypothesis-profile dev \
 		-m "not slow and not services and not browser and not program" tests/unit $(ARGS)
 
 test-weekly: $(VENV)/test.stamp ## Run agents on libraries that are too large to install for each test run

@@ -121,9 +121,13 @@ def client(backend: EmbeddedServer) -> Client:
     return backend.client()
 
 
-def pytest_xdist_auto_num_workers() -> int:
-    """Twice as many processes as processors: tests also wait, for servers that start above all."""
-    return 2 * (os.cpu_count() or 1)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Return a process for each processor with `--numprocesses logical`, and two with `auto`.
+
+    Tests that start servers also wait. Unit tests rarely wait, and each process collects all of them.
+    """
+    processors = os.cpu_count() or 1
+    return processors if config.option.numprocesses == "logical" else 2 * processors
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FilesByBackend:

@@ -135,7 +135,7 @@ class Settings:
     page_rate_limit: int = setting(
         "REPRISE_PAGE_RATE_LIMIT",
         600,
-        "Pages and forms per signed-in user in any 60 s, and per address for everybody else",
+        "Pages and forms per signed-in user in any 60 s, and per IPv4 address or IPv6 /64 for everybody else",
         positive,
     )
     run_body_bytes: int = setting("REPRISE_RUN_BODY_BYTES", 50 * MIB, "Largest run request, files included", positive)

@@ -31,7 +31,7 @@ class Admission:
     """Admits a request to a page if the viewer is signed in, a member of the project, and has the required role.
 
     Sets `req.context.visit` to the `Visit`. Browsers that are not signed in are redirected to the sign-in, and back
-    afterwards. Requests are counted by user over all sessions, or by the client's address without a sign-in.
+    afterwards. Requests are counted by user over all sessions, or by the client's network without a sign-in.
     `form_bytes` limits forms without files, `files_bytes` forms with files.
     """
 
@@ -50,7 +50,8 @@ class Admission:
             return
         session = req.cookies.get(SESSION_COOKIE, "")
         viewer = self.sign_ins.viewer(session) if session else None
-        self._count(req, viewer)
+        origin = SignInOrigin(req.remote_addr, req.cookies.get(DEVICE_COOKIE, ""))
+        self._count(origin, viewer)
         if viewer is None and not isinstance(access, Public):
             raise falcon.HTTPSeeOther(sign_in_path(req))
         secret = session if viewer else self._form_secret(req, resp)
@@ -61,7 +62,7 @@ class Admission:
             zone=read_zone(req),
             query={name: value if isinstance(value, str) else value[-1] for name, value in req.params.items()},
             session=session,
-            origin=SignInOrigin(req.remote_addr, req.cookies.get(DEVICE_COOKIE, "")),
+            origin=origin,
             viewer=viewer,
             projects=projects,
             project=_chosen(projects, params.get("project_id")),
@@ -78,8 +79,8 @@ class Admission:
             form = self._form(req, secret, access, with_files=getattr(resource, "multipart", False))
             req.context.visit = replace(visit, form=form)
 
-    def _count(self, req: falcon.Request, viewer: Viewer | None) -> None:
-        caller = f"user:{viewer.user_id}" if viewer else f"address:{req.remote_addr}"
+    def _count(self, origin: SignInOrigin, viewer: Viewer | None) -> None:
+        caller = f"user:{viewer.user_id}" if viewer else f"network:{origin.network}"
         allowance = self.limiter.hit(f"page:{caller}")
         if not allowance.allowed:
             seconds = max(1, allowance.reset_s)

@@ -9,6 +9,7 @@ from datetime import timedelta
 from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
+from app.concurrency import deadline
 from app.database.transactions import Database
 from app.encryption import digest, new_token
 from app.errors import Conflict, NotFound, Unauthorized
@@ -85,7 +86,9 @@ class OpenIdSignIns:
         A new person gets an account. Later sign-ins find it by the provider's name of the person, whatever their e-mail
         is then. The highest role of the person's groups replaces the one before.
         """
-        identity = self.provider.identity(code, attempt)
+        with deadline.paused():
+            # The provider has its own limit of time.
+            identity = self.provider.identity(code, attempt)
         role = self._role(identity)
         # Hashed before the transaction, because this needs time. No person knows this password.
         unusable = self.passwords.hash(new_token())

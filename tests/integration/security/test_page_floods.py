@@ -1,4 +1,4 @@
-"""Requests for pages without end: each user, and each address of those not signed in, has a separate limit."""
+"""Requests for pages without end: each user has a separate limit, and so has each network of strangers."""
 
 from __future__ import annotations
 
@@ -21,8 +21,12 @@ def client(world: World) -> TestClient:
 
 @pytest.fixture
 def address() -> str:
-    """One that no other test has: they share a Redis."""
-    return f"2001:db8::{secrets.randbelow(2**16):x}:{secrets.randbelow(2**16):x}"
+    """An address of a network that no other test has: they share a Redis."""
+    return elsewhere()
+
+
+def elsewhere() -> str:
+    return f"2001:db8:{secrets.randbelow(2**16):x}:{secrets.randbelow(2**16):x}::1"
 
 
 def statuses(client: TestClient, path: str, times: int = LIMIT + 1, **sent: object) -> list[int]:
@@ -51,25 +55,31 @@ def test_forms_are_counted_too_and_not_read(client: TestClient, address: str) ->
     assert client.simulate_post("/sign-in", body="{", remote_addr=address).status_code == 429
 
 
-def test_a_flood_refuses_no_other_address(client: TestClient, world: World, address: str) -> None:
+def test_a_flood_refuses_no_other_network(client: TestClient, world: World, address: str) -> None:
     statuses(client, "/sign-in", remote_addr=address)
     signed_in = {"reprise_session": world.session_of(Role.VIEWER)}
 
-    assert client.simulate_get("/sign-in", remote_addr=f"{address}1").status_code == 200
+    assert client.simulate_get("/sign-in", remote_addr=elsewhere()).status_code == 200
     assert client.simulate_get("/account", remote_addr=address, cookies=signed_in).status_code == 200
     assert client.simulate_get("/api/v1/prompts", remote_addr=address, headers=world.headers).status_code == 200
+
+
+def test_the_addresses_of_one_ipv6_network_are_counted_together(client: TestClient, address: str) -> None:
+    answered = [client.simulate_get("/sign-in", remote_addr=f"{address}{n}").status_code for n in range(LIMIT + 1)]
+
+    assert answered == [200] * LIMIT + [429]
 
 
 def test_a_users_flood_is_refused_from_whichever_address(client: TestClient, world: World, address: str) -> None:
     signed_in = {"reprise_session": world.session_of(Role.VIEWER)}
 
     answered = [
-        client.simulate_get("/account", remote_addr=f"{address}{n}", cookies=signed_in).status_code
-        for n in range(LIMIT + 1)
+        client.simulate_get("/account", remote_addr=elsewhere(), cookies=signed_in).status_code
+        for _ in range(LIMIT + 1)
     ]
 
     assert answered == [200] * LIMIT + [429]
-    assert client.simulate_get("/sign-in", remote_addr=f"{address}9").status_code == 200
+    assert client.simulate_get("/sign-in", remote_addr=address).status_code == 200
 
 
 def test_behind_a_trusted_proxy_each_client_is_counted_for_itself(client: TestClient, address: str) -> None:
@@ -78,7 +88,7 @@ def test_behind_a_trusted_proxy_each_client_is_counted_for_itself(client: TestCl
         return client.simulate_get("/sign-in", remote_addr="10.0.0.1", headers=headers).status_code
 
     assert [ask(address) for _ in range(LIMIT + 1)] == [200] * LIMIT + [429]
-    assert ask(f"{address}1") == 200
+    assert ask(elsewhere()) == 200
 
 
 def test_the_refusal_names_when_to_come_back(client: TestClient, address: str) -> None:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import base64
 import re
 import secrets
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from threading import Barrier, Thread
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import httpx
 import pytest
 
+from app.concurrency import deadline
 from app.models import users
 from app.models.audit_log import SYSTEM
 from app.models.organizations import Role
@@ -236,6 +239,21 @@ def test_the_sign_in_page_shows_that_a_provider_is_away(world: World, fake: Fake
     assert browser.open("/sign-in/openid").headers["location"] == "/sign-in"
 
     assert "status 503" in problem(browser)
+
+
+def test_a_provider_that_needs_longer_than_other_work_of_a_request_signs_in(
+    world: World, fake: FakeProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late = [0.0]
+    monkeypatch.setattr(deadline, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + late[0]))
+
+    def slow(_: httpx.Request) -> httpx.Response:
+        late[0] += world.container.settings.request_s + deadline.GRACE_S + 1
+        return httpx.Response(200, json={"access_token": "at", "id_token": fake.signed()})
+
+    fake.answers["token"] = slow
+
+    assert signed_in(Browser(world), fake, groups=["dev"]) == "/"
 
 
 def test_without_a_provider_there_is_nothing_to_see(

@@ -106,7 +106,7 @@ bench: $(VENV)/test.stamp test-mysql ## Measure what docs/performance.md promise
 chaos: $(VENV)/test.stamp test-mysql ## Kill, cut off, fill and slow down everything under load; ARGS="--rounds 100" for longer
 	@exec $(BIN)/python -m tests.chaos $(ARGS)
 
-crash: $(VENV)/test.stamp test-mysql ## Kill operations at each of their writes; half an hour, ARGS="--at-most 5" for less
+crash: $(VENV)/test.stamp test-mysql ## Kill operations at each of their writes; an hour, ARGS="--at-most 5" for less
 	@exec $(BIN)/python -m tests.crash $(ARGS)
 
 histories: $(VENV)/test.stamp test-mysql ## Check what concurrent clients see while processes die; ARGS="--seeds 5" for less

@@ -123,7 +123,11 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """Give the block a connection for queries; every statement sees what is committed when it begins."""
+        """Give the block a connection for queries.
+
+        On MySQL each statement sees what is committed when it begins. On SQLite all see what was committed when the
+        first one began, so a block that waits for a change never sees it.
+        """
         with translated(), self._connected(self._reader) as connection:
             yield connection
 

@@ -1,4 +1,4 @@
-"""The operations of which every crash point is tried: how each is prepared, asked for, and looked up afterwards."""
+"""The requests of which every crash point is tried: how each is prepared, sent, and looked up afterwards."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import secrets
 from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from sqlalchemy import text
 
@@ -32,20 +32,32 @@ class Request:
         return {"method": self.method, "path": self.path, "json": self.json, "body": body, "headers": headers}
 
 
+class Sent(Protocol):
+    def sent_by(self, world: World) -> dict[str, Any]:
+        """Return it as JSON for the victim."""
+        ...
+
+
 State = dict[str, Any]
 """What is stored of an operation, without ids and times that differ between two worlds."""
 
 
 @dataclass(frozen=True)
 class Operation:
-    """`prepare` returns the request, `state` what is stored. `again`: it is sent again after the crash.
+    """`prepare` returns what the victim is sent, `state` what is stored.
 
-    A run is not: the clock ends it after a minute without a heartbeat, and who sends it again waits for that.
+    `again`: a request is sent again after the crash. A run is not: the clock ends it after a minute without a
+    heartbeat, and who sends it again waits for that. `settle` does what the clock and the workers do with work after a
+    crash. `is_whole` is False for work of several transactions, which a crash may leave between two of them;
+    `is_accepted` for work that no row asks for until it has begun.
     """
 
-    prepare: Callable[[World], Request]
+    prepare: Callable[[World], Sent]
     state: Callable[[World], State]
-    again: bool = True
+    again: bool = False
+    settle: Callable[[World], None] | None = None
+    is_whole: bool = True
+    is_accepted: bool = True
 
 
 def store(world: World, batch: bytes) -> None:
@@ -83,9 +95,13 @@ def _spans(world: World) -> State:
     }
 
 
+def new_prompt(world: World) -> int:
+    prompt_id: int = world.post("/api/v1/prompts", json={"name": "A", "value": "One."}).json["prompt"]["id"]
+    return prompt_id
+
+
 def _prompt(world: World) -> str:
-    prompt_id = world.post("/api/v1/prompts", json={"name": "A", "value": "One."}).json["prompt"]["id"]
-    return f"/api/v1/prompts/{prompt_id}"
+    return f"/api/v1/prompts/{new_prompt(world)}"
 
 
 def _commit(world: World) -> Request:
@@ -116,18 +132,18 @@ def _prompts(world: World) -> State:
             [label["label"] for label in world.get(f"/api/v1/prompts/{prompt['id']}/labels").json["labels"]]
             for prompt in prompts
         ],
-        "audited": _audited(world),
+        "audited": audited(world),
     }
 
 
-def _audited(world: World) -> list[str]:
+def audited(world: World) -> list[str]:
     statement = text("SELECT action FROM audit_log WHERE project_id = :id ORDER BY id")
     with world.container.database.read() as connection:
         return list(connection.scalars(statement, {"id": world.project_id}))
 
 
 def _run(world: World) -> Request:
-    prompt_id = int(_prompt(world).rpartition("/")[2])
+    prompt_id = new_prompt(world)
     headers = {"Idempotency-Key": secrets.token_hex(8)}
     return Request("POST", "/api/v1/prompts/run", json={"id": prompt_id, "question": "Well?"}, headers=headers)
 
@@ -142,13 +158,13 @@ def _deletion(world: World) -> Request:
     return Request("DELETE", f"/api/v1/sessions/{row['id']}")
 
 
-OPERATIONS = {
-    "a new batch": Operation(_traces, _spans),
-    "a batch that is sent again": Operation(_resent, _spans),
-    "a batch that is stored in part": Operation(_partly_stored, _spans),
-    "a change of a draft": Operation(_change, _prompts),
-    "a commit": Operation(_commit, _prompts),
-    "a label": Operation(_label, _prompts),
-    "a run with an Idempotency-Key": Operation(_run, _runs, again=False),
-    "a deleted session": Operation(_deletion, _spans),
+REQUESTS = {
+    "a new batch": Operation(_traces, _spans, again=True),
+    "a batch that is sent again": Operation(_resent, _spans, again=True),
+    "a batch that is stored in part": Operation(_partly_stored, _spans, again=True),
+    "a change of a draft": Operation(_change, _prompts, again=True),
+    "a commit": Operation(_commit, _prompts, again=True),
+    "a label": Operation(_label, _prompts, again=True),
+    "a run with an Idempotency-Key": Operation(_run, _runs),
+    "a deleted session": Operation(_deletion, _spans, again=True),
 }

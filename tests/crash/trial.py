@@ -17,13 +17,16 @@ from sqlalchemy import select
 from app.models.invariants import INVARIANTS, broken_of
 from app.redis_store.epochs import Epochs
 from app.wiring.container import Container
-from tests.crash.operations import OPERATIONS, Operation, Request, State, store
+from config.settings import Settings
+from tests.crash.operations import REQUESTS, Operation, Request, State, store
+from tests.crash.works import WORKS
 from tests.support import crash_points
 from tests.support.deployment import ROOT
 from tests.support.world import World, new_world
 
 NO_QUEUES = ("none",)
 """The queues of the process that compares: the victim must do all work."""
+OPERATIONS = REQUESTS | WORKS
 TRIES = 10
 """Times that a request is sent until it is acknowledged."""
 
@@ -47,8 +50,7 @@ class Trial:
 class Victim:
     """A process that performs requests, of which each can be killed at a call."""
 
-    def __init__(self, container: Container, library: Path, *, torn: bool) -> None:
-        settings = container.settings
+    def __init__(self, settings: Settings, library: Path, *, torn: bool) -> None:
         urls = {"mysql_url": settings.database_url, "redis_url": settings.redis_url}
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.crash.victim"],
@@ -61,9 +63,9 @@ class Victim:
         )
         self._send({"home": str(settings.home), "torn": torn} | urls)
 
-    def perform(self, world: World, request: Request, *, at: int) -> dict[str, Any]:
-        """Perform a request in a new process that dies at the call `at`, 0 for none. Returns what is known of it."""
-        self._send(request.sent_by(world) | {"at": at})
+    def perform(self, order: Mapping[str, Any], *, at: int) -> dict[str, Any]:
+        """Perform a request, or work, in a new process that dies at the call `at`, 0 for none; return what is known."""
+        self._send({**order, "at": at})
         assert self._process.stdout
         answer: dict[str, Any] = json.loads(self._process.stdout.readline())
         return answer
@@ -80,9 +82,9 @@ class Victim:
 
 
 @contextmanager
-def victim_of(container: Container, folder: Path, *, torn: bool = False) -> Iterator[Victim]:
-    """Start a victim; one that is `torn` commits the turns of a batch before their sessions."""
-    victim = Victim(container, crash_points.built(folder), torn=torn)
+def victim_of(settings: Settings, folder: Path, *, torn: bool = False) -> Iterator[Victim]:
+    """Start a victim; one that is `torn` commits batches and advances in two halves."""
+    victim = Victim(settings, crash_points.built(folder), torn=torn)
     try:
         yield victim
     finally:
@@ -92,34 +94,42 @@ def victim_of(container: Container, folder: Path, *, torn: bool = False) -> Iter
 def try_all(container: Container, victim: Victim, name: str, *, at_most: int | None = None) -> Trial:
     """Kill the operation at each of its calls and after its end, or at `at_most` of these that are spread evenly."""
     operation = OPERATIONS[name]
-    untouched, done, calls = _undisturbed(container, victim, operation)
+    untouched, done, settled, calls = _undisturbed(container, victim, operation)
     trial = Trial(name, calls)
-    for at in _points(calls, at_most):
+    for at in points_of(calls, at_most):
         world = new_world(container)
         request = operation.prepare(world)
-        answer = victim.perform(world, request, at=at)
+        answer = victim.perform(request.sent_by(world), at=at)
         trial.points += 1
         trial.acknowledged += answer["acknowledged"]
-        allowed = [done] if answer["acknowledged"] else [untouched, done]
-        trial.wrong += [f"{at}: {problem}" for problem in _problems(world, operation, allowed)]
-        if not operation.again:
-            continue
-        _send_until_acknowledged(world, request)
-        trial.wrong += [f"{at}, sent again: {problem}" for problem in _problems(world, operation, [done])]
+        if answer["acknowledged"] or operation.is_whole:
+            allowed = [done] if answer["acknowledged"] else [untouched, done]
+            trial.wrong += [f"{at}: {problem}" for problem in _problems(world, operation, allowed)]
+        if operation.again and isinstance(request, Request):
+            _send_until_acknowledged(world, request)
+            trial.wrong += [f"{at}, sent again: {problem}" for problem in _problems(world, operation, [done])]
+        if operation.settle:
+            operation.settle(world)
+            allowed = [settled] if answer["acknowledged"] or operation.is_accepted else [untouched, settled]
+            trial.wrong += [f"{at}, continued: {problem}" for problem in _problems(world, operation, allowed)]
     return trial
 
 
-def _undisturbed(container: Container, victim: Victim, operation: Operation) -> tuple[Any, Any, int]:
-    """Return the state before and after the operation, and the number of its calls."""
+def _undisturbed(container: Container, victim: Victim, operation: Operation) -> tuple[State, State, State, int]:
+    """Return the state before and after the operation, that after all work has ended, and the number of its calls."""
     world = new_world(container)
     request = operation.prepare(world)
     untouched = operation.state(world)
-    answer = victim.perform(world, request, at=0)
+    answer = victim.perform(request.sent_by(world), at=0)
     assert answer["acknowledged"], answer
-    return untouched, _stored(world, operation), answer["calls"]
+    done = _stored(world, operation)
+    if operation.settle:
+        operation.settle(world)
+    return untouched, done, _stored(world, operation), answer["calls"]
 
 
-def _points(calls: int, at_most: int | None) -> Iterable[int]:
+def points_of(calls: int, at_most: int | None) -> Iterable[int]:
+    """Return each call and the time after the last one, or `at_most` of these that are spread evenly."""
     if at_most is None or calls <= at_most:
         return range(1, calls + 2)
     return sorted({1 + round(index * calls / (at_most - 1)) for index in range(at_most)})

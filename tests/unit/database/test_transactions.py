@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import QueuePool, create_engine, text
 
 from app.database.engines import build_engine
-from app.database.transactions import LOCK_ATTEMPTS, Database, LockConflict, retried
+from app.database.transactions import LOCK_ATTEMPTS, Database, LockConflict, build_database, retried
 from app.errors import Unavailable
 from tests.support.waiting import wait_until
 
@@ -223,3 +223,17 @@ def test_the_connection_that_was_used_last_is_used_next(tmp_path: Path, mysql_ur
         with engine.connect() as connection:
             assert connection.connection.driver_connection is used
         engine.dispose()
+
+
+@pytest.mark.services
+def test_a_block_of_queries_sees_new_commits_on_mysql_and_one_moment_on_sqlite(tmp_path: Path, mysql_url: str) -> None:
+    for url, seen in ((f"sqlite:///{tmp_path / 'db'}", 0), (mysql_url, 1)):
+        database = build_database(url, pool_size=4, on_lock_retry=lambda: None, on_pool_timeout=lambda: None)
+        with database.write() as connection:
+            connection.execute(text("CREATE TABLE kept (n INTEGER)"))
+        with database.read() as connection:
+            assert connection.scalar(text("SELECT COUNT(*) FROM kept")) == 0
+            with database.write() as other:
+                other.execute(text("INSERT INTO kept VALUES (1)"))
+            assert connection.scalar(text("SELECT COUNT(*) FROM kept")) == seen
+        database.dispose()

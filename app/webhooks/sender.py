@@ -23,7 +23,7 @@ TIMEOUT_S = 15.0
 """The limit of an attempt, from the resolution of the name to the end of the answer."""
 TEXT_S = 2.0
 ANSWER_BYTES = 4000
-PRIVATE = "not public: the setting REPRISE_WEBHOOK_NETWORKS names those that may be called"
+PRIVATE = "not public: the setting REPRISE_WEBHOOK_NETWORKS names the networks that may be called"
 
 
 @dataclass(frozen=True, slots=True)

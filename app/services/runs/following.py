@@ -65,7 +65,7 @@ class AnswerFollower:
 
         If the project masks, the API key that began the run gets the model's original answer. Other followers get the
         stored row and no pieces. Pieces that Redis has lost are missing, but the row is complete. Raises `WaitTimeout`
-        if the end takes too long; the run goes on.
+        if the run does not end in time; it goes on.
         """
         deadline = time.monotonic() + self.wait_s
         row = self.read_run(project_id, run_id)

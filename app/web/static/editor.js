@@ -51,7 +51,7 @@ function adopt(fresh, id) {
 function preview() {
   let timer = 0;
   let latest = 0;
-  const take = async () => {
+  const render = async () => {
     const mine = ++latest;
     const sent = new FormData(editor);
     sent.delete("files");
@@ -65,7 +65,7 @@ function preview() {
   editor.addEventListener("input", (event) => {
     if (isBeside(event.target.name)) return;
     clearTimeout(timer);
-    timer = setTimeout(take, PAUSE_MS);
+    timer = setTimeout(render, PAUSE_MS);
   });
 }
 
@@ -132,9 +132,9 @@ function followAll() {
   }
 }
 
-// What the server says about what was sent: its refusals, the state of the draft, the conversations.
-function tell(fresh, messages) {
-  document.getElementById("told").replaceChildren(...messages.map((one) => document.adoptNode(one)));
+// Shows the server's answer to what was sent: its refusals, the state of the draft, the conversations.
+function showAnswer(fresh, messages) {
+  document.getElementById("told").replaceChildren(...messages.map((message) => document.adoptNode(message)));
   markRefused(editor);
   if (!fresh) return;
   document.title = fresh.title;
@@ -160,7 +160,7 @@ function failed(words, signIn) {
     Object.assign(link, { href: "/sign-in", target: "_blank", textContent: "Sign in in another tab" });
     message.append(" ", link, ", then save again.");
   }
-  tell(null, [message]);
+  showAnswer(null, [message]);
 }
 
 // After another sign-in, the token of this page's form is not valid any more.
@@ -186,7 +186,7 @@ async function send(button) {
     }
     if (!fresh.getElementById("editor")) throw new Error(fresh.querySelector("h1")?.textContent || answer.statusText);
     if (answer.redirected) accepted(action, before, sent, answer.url);
-    tell(fresh, [...fresh.getElementById("told").children]);
+    showAnswer(fresh, [...fresh.getElementById("told").children]);
     const of = action.split(".")[0];
     if (of === "define" || of === "remove") rowsChanged(fresh, of);
     const lost = document.querySelector(".lost");

@@ -99,14 +99,14 @@ function markRefused(editor) {
   for (const link of document.querySelectorAll("[data-refused]")) {
     const field = fieldHere(editor, link.hash.slice(1));
     if (!field?.name) continue;
-    const said = document.createElement("p");
-    said.className = "hint bad refused";
-    said.id = `refused-${marked.length}`;
+    const refusal = document.createElement("p");
+    refusal.className = "hint bad refused";
+    refusal.id = `refused-${marked.length}`;
     const message = link.parentElement.querySelector("span").textContent;
-    said.textContent = field.closest("li") ? `${link.textContent.split(", ").at(-1)}: ${message}` : message;
-    field.closest("li, .field")?.append(said);
+    refusal.textContent = field.closest("li") ? `${link.textContent.split(", ").at(-1)}: ${message}` : message;
+    field.closest("li, .field")?.append(refusal);
     field.ariaInvalid = "true";
-    field.setAttribute("aria-describedby", `${field.getAttribute("aria-describedby") || ""} ${said.id}`.trim());
+    field.setAttribute("aria-describedby", `${field.getAttribute("aria-describedby") || ""} ${refusal.id}`.trim());
     field.addEventListener("input", () => wellAgain(field), { once: true });
     link.addEventListener("click", (event) => { event.preventDefault(); show(field); });
     marked.push(field);

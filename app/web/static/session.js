@@ -83,8 +83,8 @@ document.addEventListener("keydown", (event) => {
   if (!unmodified(event) || typing(event) || document.querySelector("dialog[open]")) return;
   const pressed = document.querySelector(`[data-press="${CSS.escape(event.key)}"]`);
   if (pressed) return pressed.click();
-  const beside = document.querySelector(`a[data-go="${CSS.escape(event.key)}"]`);
-  if (beside) return beside.click();
+  const neighbour = document.querySelector(`a[data-go="${CSS.escape(event.key)}"]`);
+  if (neighbour) return neighbour.click();
   if (!turns || !["j", "k", "e"].includes(event.key)) return;
   event.preventDefault();
   if (event.key === "e") nextError();

@@ -124,7 +124,7 @@ class VersionsPage(PromptPage):
     def get(self, visit: Visit, prompt_id: int) -> Reply:
         """Show a page of the versions with their figures, newest first.
 
-        An uncommitted draft comes before them. What stands first is on every page, so that versions of all pages can be
+        An uncommitted draft comes before them. The first entry is on every page, so that versions of all pages can be
         compared with it. The cursor is the number of versions before the page.
         """
         named = {"project_id": visit.project_id, "prompt_id": prompt_id}

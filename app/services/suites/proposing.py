@@ -9,6 +9,7 @@ from itertools import chain
 
 from sqlalchemy import Connection
 
+from app.concurrency import deadline
 from app.concurrency.caches import BoundedCache
 from app.database.transactions import Database
 from app.errors import Invalid
@@ -109,7 +110,10 @@ class SuiteProposer:
             cases: Sequence[CaseFeatures] = ()
             if question.suite is not None:
                 cases = [*self._of_suite(connection, project_id, prompt_id, question.suite)]
-        with self.samples.opened([Period(since, until)], project_id=project_id, prompt_id=prompt_id) as (read,):
+        period = Period(since, until)
+        opened = self.samples.opened([period], project_id=project_id, prompt_id=prompt_id)
+        # The deadline is for waiting; thousands of wide sessions need seconds of computing.
+        with opened as (read,), deadline.paused():
             vocabulary = Vocabulary.of([sample.scored.fingerprint for sample in read.samples])
             covered = frozenset(chain.from_iterable(case.features(vocabulary, effect_of) for case in cases))
             proposal = propose(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from app.concurrency import deadline
 from app.models import cases as test_cases
 from app.models import suites
 from app.services.suites import coverage, proposing, reading
@@ -46,6 +49,22 @@ def accept(world: World, prompt_id: int, picks: list[dict[str, Any]], name: str 
     answer = world.post(f"/api/v1/prompts/{prompt_id}/suite-acceptances", json=body)
     assert answer.status_code == 200, answer.text
     return answer.json
+
+
+def test_a_proposal_that_needs_longer_than_a_request_may_wait_is_answered(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prompt_id = traffic(world, (SEARCH, 2))
+    passed_s, propose = [0.0], proposing.propose
+
+    def slow_propose(*args: Any, **options: Any) -> Any:
+        passed_s[0] += 3600.0
+        return propose(*args, **options)
+
+    monkeypatch.setattr(deadline, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + passed_s[0]))
+    monkeypatch.setattr(proposing, "propose", slow_propose)
+    assert proposal(world, prompt_id)["sessions"] == 2
+    assert passed_s == [3600.0]
 
 
 def test_a_proposal_explains_its_picks(world: World) -> None:

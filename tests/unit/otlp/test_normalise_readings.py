@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any
 
 import pytest
 
 from app.otlp.normalise import CONVENTIONS, Normalised, SpanView, messages
+from app.otlp.normalise import _readers as readers_of
 from app.otlp.normalise.convention import Convention
 from app.otlp.normalise.messages import first_user_text
 from tests.support.normalized_spans import normal
@@ -20,7 +21,7 @@ FACTS = [name for name, value in vars(Convention).items() if not name.startswith
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
+def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, str]]]:
     """The name of the convention and the fact of each reading."""
     readings: list[tuple[str, str]] = []
 
@@ -37,7 +38,10 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
         for fact in FACTS:
             if fact in vars(kind):
                 monkeypatch.setattr(kind, fact, counting(kind, fact))
-    return readings
+    # Methods are looked up once for each set of names: earlier tests must not have done so, nor later ones call these.
+    readers_of.cache_clear()
+    yield readings
+    readers_of.cache_clear()
 
 
 def test_a_convention_is_not_asked_for_a_fact_of_which_the_span_has_no_attribute(asked: list[tuple[str, str]]) -> None:

@@ -83,13 +83,17 @@ class PriceBook:
         return next((self.own[place] for place in places if place in self.own), None)
 
     def bill(self, called: CalledModel, tokens: Tokens, size: int | None = None) -> Bill:
-        """Return the bill of one call, or of calls with prompts of one `size`; calls without tokens cost nothing."""
+        """Return the bill of one call, or of calls with prompts of one `size`; calls without tokens cost nothing.
+
+        The bill names the model if the model, or the modality that the `size` is for, has no price.
+        """
         if not (tokens.prompt or tokens.completion):
             return NOTHING
         tariff = self.find(called)
         if tariff is None:
             return Bill(None, frozenset({called}))
-        return Bill(tariff.cost(tokens, size_of(tokens.prompt) if size is None else size))
+        cost = tariff.cost(tokens, size_of(tokens.prompt) if size is None else size)
+        return Bill(cost) if cost else Bill(None, frozenset({called}))
 
 
 NO_PRICES = PriceBook(PriceList({}))

@@ -19,6 +19,11 @@ SIZES = (0, 32_000, 100_000, 128_000, 200_000, 256_000, 272_000)
 """Prompt sizes in tokens by which the calls of one model are summed, so that `longPrompt` applies to the sums."""
 
 
+MODALITIES = ("text", "audio", "image")
+"""The modalities of tokens that vendors price apart."""
+_MODALITY_STEP = 1_000_000
+
+
 class Prices(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     """USD per 1,000,000 tokens. Cache prices of None equal `input`; a reasoning price of None equals `output`."""
 
@@ -38,6 +43,26 @@ class LongPromptPrices(Prices, frozen=True, forbid_unknown_fields=True, rename="
     """The prices of a whole call with a prompt of more than `above` tokens."""
 
     above: Annotated[int, msgspec.Meta(ge=1)]
+
+
+class ModalityPrices(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """USD per 1,000,000 tokens of sound or of images; the prices of text with `as_text`.
+
+    A cache price of None equals `input`. Other prices of None are unknown.
+    """
+
+    input: Decimal | None = None
+    output: Decimal | None = None
+    cache_read: Decimal | None = None
+    as_text: bool = False
+
+    def __post_init__(self) -> None:
+        if any(price is not None and not (price.is_finite() and price >= 0) for price in self.known):
+            raise ValueError("a price must be a number of at least 0")
+
+    @property
+    def known(self) -> tuple[Decimal | None, ...]:
+        return (self.input, self.output, self.cache_read)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,18 +104,55 @@ def size_of(prompt_tokens: int) -> int:
     return SIZES[max(0, bisect_left(SIZES, prompt_tokens) - 1)]
 
 
+def size_of_modality(modality: str, size: int) -> int:
+    """Return the negative number under which the tokens of a modality are summed, of calls with prompts of a size."""
+    return -(size + _MODALITY_STEP * (1 + MODALITIES.index(modality)))
+
+
+_UNKNOWN = ModalityPrices()
+
+
 @dataclass(frozen=True, slots=True)
 class Tariff:
-    """The prices of one model; `source` is its vendor and name in the catalogue, or a note that they were set."""
+    """The prices of one model; `source` is its vendor and name in the catalogue, or a note that they were set.
+
+    Without prices of `audio`, its cost is not known. Without prices of `image`, images in prompts cost as much as text,
+    and the cost of images in answers is not known. With `for_all` the prices apply to all tokens. With `by_modality`
+    the cost of tokens without a known modality is not known.
+    """
 
     source: str
     prices: Prices
     long_prompt: LongPromptPrices | None = None
+    audio: ModalityPrices | None = None
+    image: ModalityPrices | None = None
+    for_all: bool = False
+    by_modality: bool = False
 
-    def cost(self, tokens: Tokens, size: int) -> Cost:
-        """Return the cost of calls with prompts of more than `size` tokens each: one of `SIZES`."""
+    def cost(self, tokens: Tokens, size: int) -> Cost | None:
+        """Return the cost of calls with prompts of more than `size` tokens each, None if it is not known.
+
+        `size` is one of `SIZES`, or the `size_of_modality` of one of these if the tokens are of a modality.
+        """
+        if size < 0:
+            step, size = divmod(-size, _MODALITY_STEP)
+            return self._cost_of(MODALITIES[step - 1], tokens, size)
+        return None if self.by_modality else self._cost_of_text(tokens, size)
+
+    def _cost_of_text(self, tokens: Tokens, size: int) -> Cost:
         long = self.long_prompt
         return cost_of(long if long and size >= long.above else self.prices, tokens)
+
+    def _cost_of(self, modality: str, tokens: Tokens, size: int) -> Cost | None:
+        listed = self.audio if modality == "audio" else self.image
+        if modality == "text" or self.for_all or (listed and listed.as_text):
+            return self._cost_of_text(tokens, size)
+        if modality == "image" and listed is None:
+            return None if tokens.completion else self._cost_of_text(tokens, size)
+        input_price, output, cache_read = (listed or _UNKNOWN).known
+        if (tokens.prompt and input_price is None) or (tokens.completion and output is None):
+            return None
+        return cost_of(Prices(input_price or _FREE, output or _FREE, cache_read), tokens)
 
 
 @dataclass(frozen=True, slots=True, order=True)

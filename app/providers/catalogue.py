@@ -14,7 +14,7 @@ import msgspec
 from app.chat import Tokens
 from app.errors import Invalid
 from app.prices.book import PriceList
-from app.prices.types import FREE, Cost, LongPromptPrices, Prices, Tariff, cost_of
+from app.prices.types import FREE, Cost, LongPromptPrices, ModalityPrices, Prices, Tariff, cost_of
 from app.providers.vendors import Vendor
 from app.values.structs import convert
 
@@ -47,6 +47,9 @@ class ModelEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     refuses: frozenset[Refused] = frozenset()
     default: bool = False
     prices_as_of: date | None = None
+    audio: ModalityPrices | None = None
+    image: ModalityPrices | None = None
+    by_modality: bool = False
 
     def __post_init__(self) -> None:
         if self.temperature[0] > self.temperature[1]:
@@ -60,6 +63,9 @@ class ObservedEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, ren
     name: Name
     prices: Prices
     long_prompt: LongPromptPrices | None = None
+    audio: ModalityPrices | None = None
+    image: ModalityPrices | None = None
+    by_modality: bool = False
 
 
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -90,7 +96,15 @@ def load_prices(extension: Path | None = None) -> PriceList:
         priced: tuple[ObservedEntry | ModelEntry, ...] = (*file.observed, *file.models)
         for entry in priced:
             source = f"{entry.vendor}/{entry.name}"
-            tariffs[source] = (entry.vendor, Tariff(source, entry.prices, entry.long_prompt))
+            tariff = Tariff(
+                source,
+                entry.prices,
+                entry.long_prompt,
+                audio=entry.audio,
+                image=entry.image,
+                by_modality=entry.by_modality,
+            )
+            tariffs[source] = (entry.vendor, tariff)
     return PriceList.of(tariffs.values())
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from heapq import nsmallest
+from itertools import chain
 from math import inf
 from operator import itemgetter
 from types import MappingProxyType
@@ -16,11 +17,11 @@ from app.otlp.names import MAX_CONVERSATION_ID, PROMPT_VERSION, text_of, user_of
 from app.otlp.normalise import Normalised
 from app.otlp.span import Span
 from app.prices.book import PriceBook
-from app.prices.types import Bill, size_of, total
+from app.prices.types import Bill, total
 from app.sessions.bounded_views import view_within
 from app.sessions.copies import mark_copies
 from app.sessions.later_questions import divided, first_end_and_last_start
-from app.sessions.model_calls import MAX_NAMES, ModelCalls, summed
+from app.sessions.model_calls import MAX_NAMES, ModelCalls, calls_of, summed
 from app.sessions.payers import has_agent_tokens, paying
 from app.sessions.spans import FullSpan, Records, StoredSpan, TurnSpan, read_turn, view_of
 from app.sessions.types import Usage
@@ -227,7 +228,7 @@ def _facts_of(spans: Sequence[TurnSpan], payers: Sequence[TurnSpan]) -> dict[str
     all_tools = [span for span in spans if span.normal.is_tool]
     tools = [span for span in all_tools if span.copy_of is None]
     failed = [span for span in tools if span.failed]
-    calls = summed(map(_calls, payers))
+    calls = summed(chain.from_iterable(map(_calls, payers)))
     return {
         "usage": sum((summed_calls.usage for summed_calls in calls), Usage()),
         "models": _kept([span.normal.model for span in payers]),
@@ -259,11 +260,9 @@ def _extent(calls: Sequence[TurnSpan]) -> Extent | None:
     return min([call.full.start_ns for call in calls]), max([call.full.end_ns for call in calls])
 
 
-def _calls(span: TurnSpan) -> ModelCalls:
-    usage = Usage(*span.tokens)
+def _calls(span: TurnSpan) -> list[ModelCalls]:
     provider, served = span.provider or "", span.served_model or ""
-    model = cut_name(served)
-    return ModelCalls(cut_name(provider, MAX_PROVIDER), model, size_of(usage.input_tokens), 1, usage)
+    return calls_of(cut_name(provider, MAX_PROVIDER), cut_name(served), Usage(*span.tokens), span.modalities)
 
 
 def _user(span: TurnSpan) -> User | None:

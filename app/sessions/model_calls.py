@@ -1,4 +1,7 @@
-"""The calls of the models of turns and sessions, which add up and to which prices are applied."""
+"""The calls of the models of turns and sessions, which add up and to which prices are applied.
+
+The tokens of sound and of images in a call are counted apart, because vendors price them apart.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,9 @@ from itertools import chain
 
 import msgspec
 
+from app.otlp.normalise.modalities import ModalityTokens
 from app.prices.book import PriceBook
-from app.prices.types import Bill, CalledModel, total
+from app.prices.types import Bill, CalledModel, size_of, size_of_modality, total
 from app.sessions.types import Usage
 from app.values.structs import decoder
 
@@ -25,7 +29,8 @@ _SUMS_MAX = 2 * SESSION_CALLS_MAX
 class ModelCalls(msgspec.Struct, frozen=True, array_like=True):
     """The calls of one model with prompts of one size, and their usage, to which a price is applied.
 
-    `model` is the one that answered; of a turn's models beyond `MAX_NAMES` the names are not kept.
+    `model` is the one that answered; of a turn's models beyond `MAX_NAMES` the names are not kept. The `size` of the
+    tokens of one modality is a `size_of_modality`; `calls` is 0 unless they are text.
     """
 
     provider: str
@@ -40,6 +45,25 @@ class ModelCalls(msgspec.Struct, frozen=True, array_like=True):
 
     def bill(self, prices: PriceBook) -> Bill:
         return prices.bill(CalledModel(self.provider, self.model), self.usage.tokens, self.size)
+
+
+def calls_of(provider: str, model: str, usage: Usage, modalities: Iterable[ModalityTokens] | None) -> list[ModelCalls]:
+    """Return a call's tokens of text and of each other modality; their sum is the usage.
+
+    With None the modalities of the tokens are not known.
+    """
+    size = size_of(usage.input_tokens)
+    if modalities is None:
+        return [ModelCalls(provider, model, size, 1, usage)]
+    parts = []
+    for part in modalities:
+        prompt, completion = min(part.prompt, usage.input_tokens), min(part.completion, usage.output_tokens)
+        cached = min(part.cache_read, prompt, usage.cache_read_tokens)
+        if prompt or completion:
+            tokens = Usage(prompt, completion, cached)
+            parts.append(ModelCalls(provider, model, size_of_modality(part.modality, size), 0, tokens))
+            usage -= tokens
+    return [ModelCalls(provider, model, size_of_modality("text", size), 1, usage), *parts]
 
 
 def summed(calls: Iterable[ModelCalls], most: int = MAX_NAMES) -> tuple[ModelCalls, ...]:

@@ -16,6 +16,7 @@ from app.otlp.logs import is_content
 from app.otlp.names import has_error_status
 from app.otlp.normalise import Event, Messages, Normalised, SpanView, ToolUse
 from app.otlp.normalise.messages import Memo
+from app.otlp.normalise.modalities import ModalityTokens
 from app.otlp.normalise.tokens import TokenCounts
 from app.otlp.protobuf import stored_fields
 from app.otlp.span import Span, decode_span
@@ -183,6 +184,12 @@ class TurnSpan(Struct, eq=False, dict=True):
         return max(
             (own_counts, *(counts for counts in others if own_counts[:2] in ((0, 0), counts[:2]))), key=_parts_counted
         )
+
+    @property
+    def modalities(self) -> tuple[ModalityTokens, ...] | None:
+        """The tokens of sound and images of a model call, those of a copy where only the copy has them."""
+        recorded = (span.normal.modalities for span in (self, *self.copies))
+        return next((counts for counts in recorded if counts is not None), None)
 
     @property
     def failed(self) -> bool:

@@ -14,8 +14,9 @@ from app.otlp.normalise.genai import DECISION, EXCEPTION
 from app.otlp.normalise.roles import NO_MODEL
 from app.otlp.normalise.tokens import first_token_ms
 from app.prices.book import PriceBook
-from app.prices.types import NOTHING, CalledModel
+from app.prices.types import total
 from app.sessions.exchanges import RequestedCall
+from app.sessions.model_calls import calls_of
 from app.sessions.spans import TurnSpan
 from app.sessions.types import ShownSpan, Step, Usage
 from app.values.thoughts import separated
@@ -197,7 +198,7 @@ def shown(span: TurnSpan, prices: PriceBook, *, pays: bool) -> ShownSpan:
     error = tool_error(span) if span.tool else span_error(span) if full.failed else None
     usage = Usage(*span.tokens) if pays else Usage()
     served = span.served_model if pays else None
-    called = CalledModel(span.provider or "", served or "")
+    calls = calls_of(span.provider or "", served or "", usage, span.modalities) if pays else []
     return ShownSpan(
         span.span_id,
         full.parent_span_id,
@@ -214,7 +215,7 @@ def shown(span: TurnSpan, prices: PriceBook, *, pays: bool) -> ShownSpan:
         reasoning=reasoning(span.outputs),
         text_beside_tools=text_beside_tools(span.outputs),
         served_model=served,
-        bill=prices.bill(called, usage.tokens) if pays else NOTHING,
+        bill=total(part.bill(prices) for part in calls),
         first_token_ms=_first_token_ms(span) if span.is_chat else None,
     )
 

@@ -26,6 +26,7 @@ from app.otlp.normalise.frameworks import (
 )
 from app.otlp.normalise.genai import BareTool, GenAI, GenAIEvents, NamedTool
 from app.otlp.normalise.messages import Messages, NormalisedMessage, QuestionMemo, first_user_text, own_words_at
+from app.otlp.normalise.modalities import ModalityTokens, modality_tokens
 from app.otlp.normalise.numbered import Indexed, OpenInference, OpenLLMetry, Whole
 from app.otlp.normalise.platforms import PLATFORMS
 from app.otlp.normalise.readers import Read, Readers, known_names
@@ -120,6 +121,11 @@ class Normalised:
         if not self._readers.names_parts:
             return TokenCounts(prompt, completion)
         return counts_of(self.span, prompt, completion)
+
+    @property
+    def modalities(self) -> tuple[ModalityTokens, ...] | None:
+        """The tokens of sound and images, None where they were not counted."""
+        return modality_tokens(self.span) if self._readers.names_modalities else None
 
     @property
     def definitions(self) -> list[Any] | None:

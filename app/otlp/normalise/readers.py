@@ -10,6 +10,7 @@ from typing import Any
 
 from app.otlp.names import TOOL_CALL_ID_KEYS, USER_KEYS
 from app.otlp.normalise.convention import Convention, SpanView
+from app.otlp.normalise.modalities import MODALITY_NAMES
 from app.otlp.normalise.tokens import PART_NAMES, SERVED_MODEL_KEYS
 
 Read = Callable[[SpanView], Any]
@@ -31,7 +32,7 @@ def known_names(conventions: Sequence[Convention]) -> frozenset[str]:
     """Return the names of attributes that decide how a span is read."""
     keys = [getattr(convention, keys) for convention in conventions for keys in _FACTS.values() if keys]
     markers = [convention.markers for convention in conventions]
-    return PART_NAMES.union(SERVED_MODEL_KEYS, TOOL_CALL_ID_KEYS, USER_KEYS, *keys, *markers)
+    return PART_NAMES.union(MODALITY_NAMES, SERVED_MODEL_KEYS, TOOL_CALL_ID_KEYS, USER_KEYS, *keys, *markers)
 
 
 class Readers(dict[str, tuple[tuple[Read, str], ...]]):
@@ -39,7 +40,7 @@ class Readers(dict[str, tuple[tuple[Read, str], ...]]):
 
     `served_keys` are the spans' attributes that name the model which answered, and `call_id_keys` the attributes with
     the id of a tool's call. Spans without `names_parts` have no attribute that counts a part of the tokens, and spans
-    without `names_user` none with a user.
+    without `names_user` none with a user. Spans without `names_modalities` count no tokens of sound or of images.
     """
 
     def __init__(self, conventions: Sequence[Convention], names: frozenset[str]) -> None:
@@ -53,6 +54,7 @@ class Readers(dict[str, tuple[tuple[Read, str], ...]]):
         self.served_keys = tuple(filter(names.__contains__, SERVED_MODEL_KEYS))
         self.call_id_keys = tuple(filter(names.__contains__, TOOL_CALL_ID_KEYS))
         self.names_parts = not PART_NAMES.isdisjoint(names)
+        self.names_modalities = not MODALITY_NAMES.isdisjoint(names)
         self.names_user = not names.isdisjoint(USER_KEYS)
 
     def __missing__(self, fact: str) -> tuple[tuple[Read, str], ...]:

@@ -67,7 +67,7 @@ _REASONING = (
 )
 _TOTAL = ("gen_ai.usage.total_tokens", "llm.token_count.total", "llm.usage.total_tokens", "ai.usage.totalTokens")
 # JSON with all counts of a call.
-_OBJECTS = (
+COUNT_OBJECTS = (
     "langfuse.observation.usage_details",
     "langsmith.metadata.usage_metadata",
     "mlflow.chat.tokenUsage",
@@ -135,7 +135,7 @@ _VENDOR_NAMES = frozenset(
     {"cache_creation_input_tokens", "cache_read_input_tokens", "cacheReadInputTokens", "candidatesTokenCount"}
 )
 _PARTS = (_CACHE_READ, _CACHE_WRITE, _REASONING)
-PART_NAMES = frozenset[str]().union(*_PARTS, _OBJECTS)
+PART_NAMES = frozenset[str]().union(*_PARTS, COUNT_OBJECTS)
 """The attributes of which a span has at least one, if it counts parts of the tokens."""
 SERVED_MODEL_KEYS = ("gen_ai.response.model", "ai.response.model", "llm.response.model")
 """The attributes with the model that answered, which is the one to pay for."""
@@ -177,7 +177,7 @@ def counts_of(span: SpanView, prompt: int, completion: int) -> TokenCounts:
 
 
 def _usages(span: SpanView, named: Container[str]) -> list[Mapping[str, Any]]:
-    return [_recorded(span.attributes[key]) for key in _OBJECTS if key in named]
+    return [_recorded(span.attributes[key]) for key in COUNT_OBJECTS if key in named]
 
 
 def _parts(recorded: Iterable[Mapping[str, Any]]) -> list[int]:

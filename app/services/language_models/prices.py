@@ -100,12 +100,12 @@ class PriceService:
 
 
 def _tariff_of(model: PricedModel) -> Tariff:
-    return Tariff(ORGANIZATION, Prices(*_exact(model.prompt_price, model.completion_price)))
+    return Tariff(ORGANIZATION, Prices(*_exact(model.prompt_price, model.completion_price)), for_all=True)
 
 
 def _tariff(row: ModelPrice) -> Tariff:
     parts = (row.cache_read_price, row.cache_write_price, row.reasoning_price)
-    return Tariff(ORGANIZATION, Prices(*_exact(row.prompt_price, row.completion_price, *parts)))
+    return Tariff(ORGANIZATION, Prices(*_exact(row.prompt_price, row.completion_price, *parts)), for_all=True)
 
 
 def _exact(*prices: float | None) -> Iterator[Decimal]:

@@ -63,6 +63,42 @@ def test_a_session_its_turn_and_its_answer_have_the_cost_of_the_model_that_answe
     assert entry["cost"] == pytest.approx(0.18)
 
 
+SOUND = {"gen_ai.usage.audio.input_tokens": 500_000, "gen_ai.usage.audio.output_tokens": 50_000}
+
+
+def test_tokens_of_sound_cost_their_own_price_on_the_session_and_in_the_observed_usage(world: World) -> None:
+    prompt_id = world.prompt()
+    realtime = {"gen_ai.request.model": "gpt-realtime-1.5", "gen_ai.provider.name": "openai"}
+    assert world.send(export(chat(prompt_id, secrets.token_hex(16), **realtime, **USAGE, **SOUND))).status_code == 200
+
+    entry, session = session_of(world, prompt_id)
+
+    # Half of the tokens are text at 4 and 16 dollars a million, half are sound at 32 and 64.
+    [turn] = session["turns"]
+    [step], [shown] = turn["steps"], turn["spans"]
+    for told in (session, turn, step, shown):
+        assert told["cost"] == pytest.approx({"prompt": 18, "completion": 4, "total": 22})
+        assert told["unpricedModels"] == []
+        assert told["usage"] == {"inputTokens": 1_000_000, "outputTokens": 100_000}
+    assert entry["cost"] == pytest.approx(22)
+    assert calls_of(world, prompt_id) == [("openai", "gpt-realtime-1.5", 1, 1_000_000, 0, 0)]
+
+
+def test_sound_without_a_price_is_not_in_the_cost_until_a_price_of_the_model_is_set(world: World) -> None:
+    prompt_id = world.prompt()
+    assert world.send(export(chat(prompt_id, secrets.token_hex(16), **SERVED, **USAGE, **SOUND))).status_code == 200
+
+    _, session = session_of(world, prompt_id)
+    assert session["cost"] == pytest.approx({"prompt": 0.075, "completion": 0.03, "total": 0.105})
+    assert session["unpricedModels"] == [{"provider": "azure.ai.openai", "model": SERVED["gen_ai.response.model"]}]
+
+    price = OwnPrice(model="gpt-4o-mini", prompt_price=10.0, completion_price=20.0)
+    world.container.services.prices.put(organization_id=world.organization_id, price=price, actor=SYSTEM)
+    _, session = session_of(world, prompt_id)
+    assert session["cost"] == pytest.approx({"prompt": 10, "completion": 2, "total": 12})
+    assert session["unpricedModels"] == []
+
+
 def test_a_model_without_a_price_is_named_and_its_calls_are_not_in_the_cost(world: World) -> None:
     prompt_id, trace_id = world.prompt(), secrets.token_hex(16)
     unknown = chat(prompt_id, trace_id, **USAGE, **{"gen_ai.request.model": "gpt-99"})

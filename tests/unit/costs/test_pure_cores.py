@@ -325,6 +325,7 @@ NOT_GROWING: dict[str, set[str]] = {
         "experiments/regression:_evidence",
         "experiments/sequential:log_wealth",
         "prices/names:_generation",
+        "prices/types:ModalityPrices.__post_init__",
         "prices/names:_turned",
         "prices/names:keys_of",
         "prices/types:Prices.__post_init__",

@@ -98,6 +98,7 @@ def wide(size: int) -> bytes:
     recorded = {
         "gen_ai.input.messages": json.dumps(asked * 2),
         "gen_ai.output.messages": json.dumps(said),
+        "gen_ai.usage.raw": json.dumps({"promptTokensDetails": [{"modality": "TEXT"}] * size, "audio": 0}),
         "gen_ai.tool.definitions": json.dumps([{"name": f"t{n}", "parameters": {}} for n in range(size)]),
         **{f"service.prompt.placeholders.k{n}": "v" for n in range(size)},
     }
@@ -298,7 +299,13 @@ NOT_GROWING: dict[str, set[str]] = {
         "otlp/normalise/tokens:_groups",
         "otlp/normalise/tokens:_is_counted",
         "otlp/normalise/tokens:_parts",
+        "otlp/normalise/modalities:_count",
+        "otlp/normalise/modalities:_details_of",
+        "otlp/normalise/modalities:_in_object",
+        "otlp/normalise/modalities:_of_counts",
+        "otlp/normalise/modalities:modality_tokens",
         "otlp/normalise/tokens:_recorded",
+        "otlp/normalise/tokens:_usages",
         "otlp/normalise/tokens:counts_of",
         "otlp/normalise/toolio:_unpacked",
         "sessions/agents:_parameters",

@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial
-from threading import BoundedSemaphore
 from typing import Any
 from urllib.parse import urlencode
 
@@ -31,8 +30,6 @@ KEYS_S = 60.0
 ANSWER_MAX = 256 * 1024
 """Bytes of an answer."""
 LEEWAY_S = 60
-PLACES = 16
-"""Requests to the provider at once. A provider that does not answer holds so many threads of a web process."""
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "Ed25519", "EdDSA")
 """Signatures with public keys only: one with the client's secret, or none, is never accepted."""
 Json = dict[str, Any]
@@ -78,9 +75,14 @@ class OpenIdProvider:
     groups_claim: str = "groups"
     monotonic: Callable[[], float] = time.monotonic
     transport: httpx.BaseTransport | None = None
-    _places: BoundedSemaphore = field(default_factory=lambda: BoundedSemaphore(PLACES), init=False)
     _metadata: tuple[float, Json] = field(default=(0.0, {}), init=False)
     _keys: tuple[float, Json] = field(default=(0.0, {}), init=False)
+
+    @property
+    def is_described(self) -> bool:
+        """Whether the provider's metadata is known, so that `authorization_url` sends no request."""
+        read_at, metadata = self._metadata
+        return bool(metadata) and self.monotonic() - read_at < METADATA_S
 
     def authorization_url(self, attempt: OpenIdAttempt) -> str:
         """Return the address at the provider where the person signs in."""
@@ -123,9 +125,8 @@ class OpenIdProvider:
 
     def _described(self, ask: Ask) -> Json:
         """Return the provider's metadata (Discovery 1.0, section 4)."""
-        read_at, metadata = self._metadata
-        if metadata and self.monotonic() - read_at < METADATA_S:
-            return metadata
+        if self.is_described:
+            return self._metadata[1]
         metadata = ask("GET", f"{self.issuer.rstrip('/')}/.well-known/openid-configuration")
         if metadata.get("issuer") != self.issuer:
             raise Unavailable(f"The provider calls itself {metadata.get('issuer')!r}, not {self.issuer!r}.")
@@ -203,14 +204,6 @@ class OpenIdProvider:
         return user_info
 
     def _json(self, until: float, method: str, url: str, **options: Any) -> Json:
-        if not self._places.acquire(blocking=False):
-            raise Unavailable("Too many people sign in at this moment. Try again.")
-        try:
-            return self._asked(until, method, url, **options)
-        finally:
-            self._places.release()
-
-    def _asked(self, until: float, method: str, url: str, **options: Any) -> Json:
         headers = {"Accept": "application/json", "Accept-Encoding": "identity"} | options.pop("headers", {})
         try:
             transport = self.transport or _transport(lambda: until - self.monotonic())

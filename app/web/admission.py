@@ -16,7 +16,16 @@ from app.redis_store.rate import RateLimiter
 from app.services.accounts.projects import ProjectService
 from app.services.accounts.sign_in_attempts import SignInOrigin
 from app.services.accounts.sign_ins import SignInService, Viewer
-from app.web.cookies import DEVICE_COOKIE, FORM_COOKIE, ONCE_COOKIE, OPENID_COOKIE, SESSION_COOKIE, Cookies, read_flash
+from app.web.cookies import (
+    DEVICE_COOKIE,
+    FORM_COOKIE,
+    ONCE_COOKIE,
+    OPENID_COOKIE,
+    SESSION_COOKIE,
+    Cookies,
+    read_account,
+    read_flash,
+)
 from app.web.forms import Form, check_csrf, csrf_token, read_form
 from app.web.page import Page
 from app.web.visit import Visit
@@ -50,7 +59,7 @@ class Admission:
             return
         session = req.cookies.get(SESSION_COOKIE, "")
         viewer = self.sign_ins.viewer(session) if session else None
-        origin = SignInOrigin(req.remote_addr, req.cookies.get(DEVICE_COOKIE, ""))
+        origin = SignInOrigin(req.remote_addr, req.cookies.get(DEVICE_COOKIE, ""), read_account(req))
         self._count(origin, viewer)
         if viewer is None and not isinstance(access, Public):
             raise falcon.HTTPSeeOther(sign_in_path(req))

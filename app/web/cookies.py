@@ -1,4 +1,4 @@
-"""The cookies of the pages: session, device, form secret, and messages and secrets that the next page shows once."""
+"""The cookies of the pages: session, device, account, form secret, and what the next page shows once."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from app.services.accounts.sign_ins import SESSION
 
 SESSION_COOKIE = "reprise_session"
 DEVICE_COOKIE = "reprise_device"
+# The id of the account that signed in last.
+ACCOUNT_COOKIE = "reprise_account"
 FORM_COOKIE = "reprise_form"
 FLASH_COOKIE = "reprise_flash"
 # A new secret, such as an API key. Only the page that shows it receives the cookie.
@@ -25,6 +27,7 @@ FLASH_LENGTH = 1000
 LIFETIMES = {
     SESSION_COOKIE: int(SESSION.total_seconds()),
     DEVICE_COOKIE: int(REMEMBERED.total_seconds()),
+    ACCOUNT_COOKIE: int(REMEMBERED.total_seconds()),
     FORM_COOKIE: None,
     FLASH_COOKIE: 60,
     ONCE_COOKIE: 60,
@@ -75,6 +78,12 @@ def unpacked(value: str, count: int) -> list[str] | None:
         return None
     is_list = isinstance(fields, list) and len(fields) == count
     return fields if is_list and all(isinstance(text, str) for text in fields) else None
+
+
+def read_account(req: falcon.Request) -> int | None:
+    """Return the id of the account that signed in last; None if the cookie has no id."""
+    text = req.cookies.get(ACCOUNT_COOKIE, "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
 
 
 def read_flash(req: falcon.Request) -> Flash | None:

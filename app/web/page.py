@@ -17,6 +17,7 @@ from app.models.organizations import Role
 from app.models.prompts import PromptHead
 from app.services.accounts.sign_ins import StartedSession
 from app.web.cookies import (
+    ACCOUNT_COOKIE,
     DEVICE_COOKIE,
     FLASH_COOKIE,
     ONCE_COOKIE,
@@ -60,7 +61,8 @@ class Redirect:
 
     `once` is a new secret that the page at `path` shows once; a reload does not make another one. That page must set
     `shows_once`. `started` is a new session of this browser; `ended` ends the present session. `attempt` is a
-    sign-in at an OpenID provider, for the browser to keep; `path` is then the provider's address.
+    sign-in at an OpenID provider, for the browser to keep; `path` is then the provider's address. With `returned` the
+    browser forgets it.
     """
 
     path: str
@@ -69,6 +71,7 @@ class Redirect:
     ended: bool = False
     once: str = ""
     attempt: str = ""
+    returned: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,12 +195,15 @@ class Page:
         if reply.started:
             cookies.put(req, resp, SESSION_COOKIE, reply.started.token)
             cookies.put(req, resp, DEVICE_COOKIE, reply.started.origin.device)
+            cookies.put(req, resp, ACCOUNT_COOKIE, str(reply.started.user_id))
         if reply.ended:
             cookies.remove(resp, SESSION_COOKIE)
         if reply.once:
             cookies.put(req, resp, ONCE_COOKIE, reply.once, path=reply.path)
         if reply.attempt:
             cookies.put(req, resp, OPENID_COOKIE, reply.attempt, path=OPENID_PATH)
+        if reply.returned:
+            cookies.remove(resp, OPENID_COOKIE, path=OPENID_PATH)
         if reply.flash:
             cookies.put_flash(req, resp, reply.flash if isinstance(reply.flash, Flash) else Flash(reply.flash))
         resp.status = falcon.HTTP_303

@@ -24,6 +24,7 @@ from app.schemas.language_models import ModelConfigSchema
 from app.schemas.prompts import DraftChangeSchema
 from app.services.accounts.keys import KeyService
 from app.services.accounts.openid import OpenIdSettings, OpenIdSignIns, roles_of
+from app.services.accounts.openid_limits import OpenIdLimits
 from app.services.accounts.passwords import TryLimits
 from app.services.accounts.projects import AuditService, Owners, ProjectService
 from app.services.accounts.service import AccountService
@@ -110,6 +111,10 @@ from config.settings import Settings
 TRIES_OF_ACCOUNT_AND_ORIGIN = 10
 TRIES_OF_ORIGIN = 200
 TRIES_OF_ACCOUNT = 20
+# Codes per minute that an OpenID provider refuses. The first number is above that of people who sign in at once at an
+# office, because each is counted until the provider has answered.
+CODES_OF_NETWORK = 30
+CODES_OF_ACCOUNT = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,6 +221,13 @@ def _add_accounts(parts: ServiceParts, backends: Backends) -> None:
             account_and_origin=TryLimiter(client, TRIES_OF_ACCOUNT_AND_ORIGIN),
             origin=TryLimiter(client, TRIES_OF_ORIGIN),
             account=TryLimiter(client, TRIES_OF_ACCOUNT),
+        )
+    )
+    parts.add(
+        OpenIdLimits(
+            network=TryLimiter(client, CODES_OF_NETWORK),
+            account=TryLimiter(client, CODES_OF_ACCOUNT),
+            attempt=TryLimiter(client, 1),
         )
     )
     parts.make(partial(KnownOrigins, secret_key=settings.secret_key))

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
-from app.concurrency import deadline
 from app.database.transactions import Database
 from app.encryption import digest, new_token
-from app.errors import Conflict, NotFound, Unauthorized
+from app.errors import Conflict, NotFound, RateLimited, Unauthorized
 from app.models import audit_log, organizations, users
 from app.models.audit_log import SYSTEM, Action
 from app.models.organizations import Role
 from app.models.queries import insert_row
 from app.network.openid import Identity, OpenIdAttempt, OpenIdProvider
+from app.services.accounts.openid_limits import OpenIdLimits
 from app.services.accounts.passwords import Passwords
 from app.services.accounts.projects import ProjectService
+from app.services.accounts.provider_places import SignInCaller
 from app.services.accounts.service import NAME_MAX, AccountService, checked_email
-from app.services.accounts.sign_in_attempts import SignInOrigin
+from app.services.accounts.sign_in_attempts import Failure, KnownOrigins, SignInJournal, SignInOrigin
 from app.services.accounts.sign_ins import SignInService, StartedSession
 from app.timestamps import Now
 from app.values.storable import storable_text
@@ -62,6 +64,9 @@ class OpenIdSignIns:
     projects: ProjectService
     accounts: AccountService
     sign_ins: SignInService
+    origins: KnownOrigins
+    journal: SignInJournal
+    limits: OpenIdLimits
 
     @property
     def name(self) -> str:
@@ -75,20 +80,22 @@ class OpenIdSignIns:
             raise NotFound("There is no such page.")
         return self.settings.provider
 
-    def begin(self) -> tuple[OpenIdAttempt, str]:
+    def begin(self, origin: SignInOrigin) -> tuple[OpenIdAttempt, str]:
         """Return a new attempt, and the provider's address where it goes on."""
+        provider = self.provider
         attempt = OpenIdAttempt(state=new_token(), nonce=new_token(), verifier=new_token())
-        return attempt, self.provider.authorization_url(attempt)
+        with nullcontext() if provider.is_described else self.limits.asking(self._caller(origin)):
+            return attempt, provider.authorization_url(attempt)
 
     def finish(self, code: str, attempt: OpenIdAttempt, origin: SignInOrigin, *, replaced: str = "") -> StartedSession:
         """Begin a session for the person who the provider sent back. Raises `Unauthorized` for one without access.
 
+        Also raises the errors of `OpenIdLimits.returning`: an attempt returns once.
+
         A new person gets an account. Later sign-ins find it by the provider's name of the person, whatever their e-mail
         is then. The highest role of the person's groups replaces the one before.
         """
-        with deadline.paused():
-            # The provider has its own limit of time.
-            identity = self.provider.identity(code, attempt)
+        identity = self._identity(code, attempt, origin)
         role = self._role(identity)
         # Hashed before the transaction, because this needs time. No person knows this password.
         unusable = self.passwords.hash(new_token())
@@ -103,6 +110,24 @@ class OpenIdSignIns:
 
         user_id = self.database.retrying(keep)
         return self.sign_ins.start(user_id, origin, way="OpenID Connect", replaced=replaced, lasts=SESSION)
+
+    def _identity(self, code: str, attempt: OpenIdAttempt, origin: SignInOrigin) -> Identity:
+        provider = self.provider
+        try:
+            with self.limits.returning(attempt, self._caller(origin)):
+                return provider.identity(code, attempt)
+        except (Unauthorized, RateLimited) as error:
+            failure: Failure = "refused" if isinstance(error, RateLimited) else "wrong"
+            self.journal.failed(None, address=origin.address, failure=failure)
+            raise
+
+    def _caller(self, origin: SignInOrigin) -> SignInCaller:
+        """Return the account that signed in with the device before, or the network of a stranger."""
+        with self.database.read() as connection:
+            account_id = self.origins.known_account(connection, origin)
+        if account_id is None:
+            return SignInCaller(f"network:{origin.network}", known=False)
+        return SignInCaller(f"account:{account_id}", known=True)
 
     @property
     def _organization_id(self) -> int:

@@ -147,7 +147,7 @@ class PasswordChecks:
         """Count a try before the block, and uncount it unless the block raises `WrongPassword`."""
         with ExitStack() as uncount:
             for limiter, key in limits:
-                uncount.callback(limiter.give_back, key, _take(limiter, key))
+                uncount.callback(limiter.give_back, key, counted_try(limiter, key))
             try:
                 yield
             except WrongPassword:
@@ -155,7 +155,8 @@ class PasswordChecks:
                 raise
 
 
-def _take(limiter: TryLimiter, key: str) -> Allowance:
+def counted_try(limiter: TryLimiter, key: str) -> Allowance:
+    """Count a try; `RateLimited` above the limit."""
     allowance = limiter.hit(key)
     if not allowance.allowed:
         seconds = max(1, allowance.reset_s)

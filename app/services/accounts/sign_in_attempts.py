@@ -8,7 +8,7 @@ import hmac
 import threading
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 from ipaddress import IPv6Address, ip_network
@@ -35,10 +35,15 @@ ORIGINS_MAX = 20
 
 @dataclass(frozen=True, slots=True)
 class SignInOrigin:
-    """The origin of an attempt to sign in; `device` is the random token of a browser that signed in before, or ""."""
+    """The origin of an attempt to sign in.
+
+    `device` is the random token of a browser that signed in before, or "". `account_id` is the account that it was last
+    signed in to, as its cookie names it: a stranger may have written both.
+    """
 
     address: str
     device: str = ""
+    account_id: int | None = None
 
     @property
     def network(self) -> str:
@@ -49,7 +54,7 @@ class SignInOrigin:
         return str(address or self.address)
 
     def with_device(self) -> SignInOrigin:
-        return self if self.device else SignInOrigin(self.address, new_token())
+        return self if self.device else replace(self, device=new_token())
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +85,12 @@ class KnownOrigins:
         since = self.now() - REMEMBERED
         digests = users.known_digests(connection, email=email, digests=(network, device), since=since)
         return Familiarity(network in digests, bool(origin.device) and device in digests)
+
+    def known_account(self, connection: Connection, origin: SignInOrigin) -> int | None:
+        """Return the account that the origin names, if it has signed in with the origin's device before."""
+        user = users.find_user(connection, origin.account_id) if origin.account_id and origin.device else None
+        is_known = user is not None and self.find(connection, email=user.email, origin=origin).device
+        return user.id if user is not None and is_known else None
 
     def remember(self, connection: Connection, *, user_id: int, email: str, origin: SignInOrigin) -> None:
         network, device = self._digests(email, origin)

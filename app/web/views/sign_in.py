@@ -39,7 +39,7 @@ class OpenIdSignIn(Page):
 
     def get(self, visit: Visit) -> Reply:
         try:
-            attempt, address = self.services.openid.begin()
+            attempt, address = self.services.openid.begin(visit.origin)
         except Unavailable as error:
             return Redirect("/sign-in", Flash(str(error), "problem"))
         kept = PendingSignIn(attempt, safe_path(visit.query.get("next", "/")))
@@ -53,16 +53,17 @@ class OpenIdReturn(Page):
 
     def get(self, visit: Visit) -> Reply:
         query, kept = visit.query, PendingSignIn.unpacked(visit.attempt)
+        if not kept or not hmac.compare_digest(kept.attempt.state.encode(), query.get("state", "").encode()):
+            problem = "This sign-in was begun in another browser, or too long ago. Try again."
+            return Redirect("/sign-in", Flash(problem, "problem"))
         try:
-            if not kept or not hmac.compare_digest(kept.attempt.state.encode(), query.get("state", "").encode()):
-                raise Unauthorized("This sign-in was begun in another browser, or too long ago. Try again.")
             if "code" not in query:
                 reason = query.get("error_description") or query.get("error") or "no reason was given"
                 raise Unauthorized(f"The provider refused: {reason[:200]}")
             started = self.services.openid.finish(query["code"], kept.attempt, visit.origin, replaced=visit.session)
-        except (Unauthorized, Unavailable, Invalid, Conflict) as error:
-            return Redirect("/sign-in", Flash(str(error), "problem"))
-        return Redirect(kept.next, started=started)
+        except (Unauthorized, RateLimited, Unavailable, Invalid, Conflict) as error:
+            return Redirect("/sign-in", Flash(str(error), "problem"), returned=True)
+        return Redirect(kept.next, started=started, returned=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,6 @@ import hashlib
 import hmac
 import json
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from threading import Event, Semaphore
 from typing import Any
 
 import httpx
@@ -18,7 +16,7 @@ from joserfc import jwt
 from joserfc.jwk import RSAKey
 
 from app.errors import Unauthorized, Unavailable
-from app.network.openid import ANSWER_MAX, KEYS_S, METADATA_S, PLACES, Identity, OpenIdAttempt, OpenIdProvider
+from app.network.openid import ANSWER_MAX, KEYS_S, METADATA_S, Identity, OpenIdAttempt, OpenIdProvider
 from tests.support.openid import CLIENT, ISSUER, REDIRECT, SECRET, FakeProvider
 
 ATTEMPT = OpenIdAttempt(state="state", nonce="nonce", verifier="v" * 43)
@@ -205,28 +203,6 @@ def test_each_bad_answer_of_the_provider_is_reported(
 
     with pytest.raises(error, match=words):
         signed_in(fake)
-
-
-def test_a_provider_that_does_not_answer_holds_few_threads(fake: FakeProvider) -> None:
-    provider, waiting, goes_on = fake.client(), Semaphore(0), Event()
-
-    def slow(request: httpx.Request) -> httpx.Response:
-        waiting.release()
-        goes_on.wait()
-        return httpx.Response(503, json={})
-
-    fake.answers["openid-configuration"] = slow
-    with ThreadPoolExecutor(PLACES) as threads:
-        held = [threads.submit(provider.authorization_url, ATTEMPT) for _ in range(PLACES)]
-        for _ in held:
-            waiting.acquire()
-        with pytest.raises(Unavailable, match="Too many people"):
-            provider.authorization_url(ATTEMPT)
-        goes_on.set()
-
-    assert all(isinstance(each.exception(), Unavailable) for each in held)
-    with pytest.raises(Unavailable, match="status 503"):
-        provider.authorization_url(ATTEMPT)
 
 
 def test_a_provider_that_is_away_is_reported(fake: FakeProvider) -> None:

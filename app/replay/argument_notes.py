@@ -6,10 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from app.replay.code_forms import code_note
-from app.replay.compare import equal
+from app.replay.compare import equal, part_of
 from app.replay.forms import scalar_form
 from app.replay.kinds import FIXED_BY_SCHEMA, SHELL_KEYS, is_language, key_of, schema_at
+from app.replay.measures import seconds_of, with_plain_measures
+from app.replay.ranges import contains_range
 from app.replay.reader import Reader
+from app.replay.schedules import schedule_form
 from app.replay.tables import words
 from app.replay.types import Effect, StringKind
 from app.replay.value_notes import list_note, text_note
@@ -17,6 +20,7 @@ from app.replay.value_notes import list_note, text_note
 SCHEMA_STEPS = 10  # to find the schema of a place
 _LONGEST_OF_VALUES = 100  # characters
 _FORM = "the same value in another form"
+_RANGE = "an end of a range that contains the recorded one"
 _WORDED = {"code": "other code", "prose": "other words", "search": "other words of a search"}
 _SIZE_KEYS, _ABOUT_KEYS = words("keys", "size"), words("keys", "about")
 
@@ -28,7 +32,7 @@ class ArgumentNotes:
     """
 
     def __init__(self, schema: Mapping[str, Any], effect: Effect, arguments: Any, reader: Reader) -> None:
-        self._schema, self._effect, self._reader = schema, effect, reader
+        self._schema, self._effect, self._reader, self._arguments = schema, effect, reader, arguments
         keys = arguments if isinstance(arguments, dict) else ()
         self._has_command = any(key.lower() in SHELL_KEYS for key in keys)
 
@@ -56,11 +60,13 @@ class ArgumentNotes:
         if note := list_note(left, right, self._reader.budget):
             return note
         is_number = all(isinstance(side, int | float) and not isinstance(side, bool) for side in (left, right))
-        return self._of_key(path, left) if is_number else ""
+        return (self._of_key(path, left) or self._of_range(path, left, right)) if is_number else ""
 
     def of_texts(self, path: Sequence[str], kind: StringKind, left: str, right: str) -> str:
         """Return how two texts may mean the same; `kind` is that of both."""
         self._spend_on(left, right)
+        if (schedule := schedule_form(left)) is not None and schedule == schedule_form(right):
+            return "the same schedule, written differently"
         if kind == "code":
             return code_note(left, right) or (_WORDED[kind] if self._effect == "read" else "")
         if scalar_form(left) == scalar_form(right):
@@ -73,6 +79,10 @@ class ArgumentNotes:
         values = self._only_values(left)
         if values and values == self._only_values(right):
             return _FORM
+        if with_plain_measures(left) == with_plain_measures(right) or _same_time(left, right):
+            return "the same amount in another unit"
+        if note := self._of_range(path, left, right):
+            return note
         is_fixed = any(keyword in schema_at(self._schema, path) for keyword in FIXED_BY_SCHEMA)
         return text_note(left, right, self._effect, is_fixed=is_fixed) or self._of_key(path, left)
 
@@ -87,6 +97,18 @@ class ArgumentNotes:
         if self._has_command and len(path) == 1 and key in _ABOUT_KEYS:
             return "words about the command, or its time limit"
         return ""
+
+    def _of_range(self, path: Sequence[str], left: Any, right: Any) -> str:
+        if self._effect != "read" or not path:
+            return ""
+        self._reader.budget.spend(SCHEMA_STEPS + len(path))
+        siblings: Any = self._arguments
+        for name in path[:-1]:
+            siblings = part_of(siblings, int(name) if isinstance(siblings, list) and name.isdecimal() else name)
+        if not isinstance(siblings, dict):
+            return ""
+        self._reader.budget.spend(len(siblings))
+        return _RANGE if contains_range(path[-1], siblings, left, right) else ""
 
     def _may_be_left_out(self, path: Sequence[str]) -> bool:
         """Return whether the schema knows the value at a path and requires none: in any language, a limit is such."""
@@ -140,3 +162,8 @@ class ArgumentNotes:
         for value in values:
             if isinstance(value, str):
                 self._reader.budget.spend(1 + len(value))
+
+
+def _same_time(left: str, right: str) -> bool:
+    seconds = seconds_of(left.strip())
+    return seconds is not None and seconds == seconds_of(right.strip()) and (left[:1] == "-") == (right[:1] == "-")

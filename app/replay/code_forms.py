@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from urllib.parse import parse_qsl, urlsplit
 
-from app.replay.commands import acting_part, command_words
+from app.replay.command_forms import command_form
+from app.replay.commands import command_words
 from app.replay.forms import path_form
 from app.replay.kinds import is_sql
-from app.replay.statements import SQL_TEXT
+from app.replay.statement_forms import statement_form
 
 LONGEST = 20_000  # characters of code that is compared as such
 
@@ -21,25 +22,14 @@ def code_note(left: str, right: str) -> str:
     if max(len(left), len(right)) > LONGEST:
         return ""
     if is_sql(left) and is_sql(right):
-        return "the same statement, written differently" if _statement(left) == _statement(right) else ""
+        return "the same statement, written differently" if statement_form(left) == statement_form(right) else ""
     if "://" in left and "://" in right:
         return "the same address, written differently" if _address(left) == _address(right) else ""
     if (parts := command_words(left)) and parts == command_words(right):
         return "the same command, quoted differently"
-    if (part := acting_part(left)) and part == acting_part(right):
-        return "the same command, of which the output is read differently"
+    if (form := command_form(left)) and form == command_form(right):
+        return "the same command, written differently, or of which the output is read differently"
     return ""
-
-
-def _statement(text: str) -> list[str]:
-    """Return the words of a statement of SQL, in lower case but for its texts and quoted names."""
-    words: list[str] = []
-    end = 0
-    for quoted in SQL_TEXT.finditer(text):
-        words += [*text[end : quoted.start()].lower().split(), quoted[0]]
-        end = quoted.end()
-    words += text[end:].lower().rstrip().rstrip(";").split()
-    return words
 
 
 def _address(text: str) -> tuple[str, ...] | None:

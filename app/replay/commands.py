@@ -16,6 +16,7 @@ LONGEST = 20_000  # characters of a command that is read
 _SUBSTITUTED = re.compile(r"[`\n\r]|\$[\w({\[]|[<>]")
 _KEEPS_LINES = re.compile(r"['\"\\#\r]")
 _OPERATOR = re.compile(r"[();<>|&]+")
+_OTHER = "\0"  # before an operator among words
 _BETWEEN = ("|", "&&", "||", ";")  # programs that read, which only read then
 # What throws messages away, or puts them among the output.
 _THROWN_AWAY = re.compile(r"(?<![\w\\])(?:[12]?>&[12]|(?:[12]|&)?>{1,2}[ ]?/dev/null)(?=[\s|;)]|&&|$)")
@@ -53,6 +54,11 @@ def command_words(command: str) -> list[str]:
         return []
 
 
+def is_operator(word: str) -> bool:
+    """Return whether a word of a parsed command is an operator, such as one that redirects."""
+    return word.startswith(_OTHER)
+
+
 def _in_one_line(command: str) -> str:
     """Return the lines of a command without quotes, comments and escapes with `;` between them; another one stays."""
     lines = [line for line in command.split("\n") if line.strip()]
@@ -67,7 +73,7 @@ def _without_quoted(command: str) -> str:
 def _parsed(command: str) -> list[tuple[str, list[str]]] | None:
     """Return the programs of a command with their arguments, each after the operator that precedes it.
 
-    A program without a name, which does not read, is there for another operator. None for a command that is too long,
+    Other operators are among the arguments, after a character that no word has. None for a command that is too long,
     broken, or has parts that a shell replaces.
     """
     if len(command) > LONGEST:
@@ -83,7 +89,7 @@ def _parsed(command: str) -> list[tuple[str, list[str]]] | None:
             if token in _BETWEEN:
                 parts.append((token, []))
             else:
-                parts[-1][1].append("" if _OPERATOR.fullmatch(token) else token)
+                parts[-1][1].append(f"{_OTHER}{token}" if _OPERATOR.fullmatch(token) else token)
     except ValueError:
         return None
     return parts
@@ -91,7 +97,7 @@ def _parsed(command: str) -> list[tuple[str, list[str]]] | None:
 
 def _program_reads(part: Sequence[str], carriers: int = 0) -> bool:
     part = without_assignments(part)
-    if not part or "" in part:
+    if not part or any(map(is_operator, part)):
         return False
     if command := carried(part[0], part[1:]):
         return carriers < _MOST_CARRIED and command_reads(command, carriers + 1)

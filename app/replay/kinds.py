@@ -25,10 +25,11 @@ FIXED_BY_SCHEMA = ("enum", "const", "format", "pattern")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[-\s.]+")
 _BARE = re.compile(r"[\w-]*")
 _PATH = re.compile(r"(?:[A-Za-z]:\\|[a-z][a-z0-9+.-]{0,20}://|[.~]{0,2}/)\S*|[\w.@-]++(?:[/\\][\w.@*-]++)++/?")
-_EAST_ASIAN = re.compile(r"[\u1100-\u11ff\u3040-\u9fff\uac00-\ud7af]")
+EAST_ASIAN = re.compile(r"[\u1100-\u11ff\u3040-\u9fff\uac00-\ud7af]")
 _RATE = re.compile(r"[0-9][0-9.,]*[^\W\d_]{1,4}/[^\W\d_]{1,4}")  # 25hl/h
 _SQL_STATEMENT = re.compile(
     r"\s*(?:select\b.{0,2000}?\bfrom\b|insert\s+into\b|update\s+\S+\s+set\b|delete\s+from\b|merge\s+into\b"
+    r"|update\s+\S+\s+(?:as\s+)?\w+\s+set\s+[\w.`]+\s*="
     r"|(?:create|drop|alter|truncate)\s+(?:or\s+replace\s+)?(?:table|view|index|database|schema|function)\b"
     r"|with\s+\w+(?:\s*\([^)]{0,200}\))?\s+as\s*\()",
     re.IGNORECASE | re.DOTALL,
@@ -92,7 +93,7 @@ def _is_path(text: str) -> bool:
     if not _PATH.fullmatch(text) or _RATE.fullmatch(text):
         return False
     is_rooted = text.startswith(("/", "~", "."))
-    return is_rooted or "." in text.rpartition("/")[2] or not _EAST_ASIAN.search(text)
+    return is_rooted or "." in text.rpartition("/")[2] or not EAST_ASIAN.search(text)
 
 
 def is_sql(text: str) -> bool:

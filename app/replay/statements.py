@@ -26,7 +26,7 @@ _CALLED = _FUNCTIONS | _ALSO_FUNCTIONS | _PRAGMAS
 
 def sql_reads(text: str) -> bool:
     """Return True for statements of SQL that only select or describe, and call only functions that compute."""
-    if len(text) > LONGEST or _is_doubtful(text):
+    if len(text) > LONGEST or is_doubtful(text):
         return False
     plain = SQL_TEXT.sub(_placeholder, text).lower()
     if "#" in plain:  # begins a comment of MySQL, in which a quote begins no text
@@ -51,7 +51,7 @@ def _placeholder(quoted: re.Match[str]) -> str:
     return _QUOTED_NAME if quoted[0][0] in '"`' else " "
 
 
-def _is_doubtful(text: str) -> bool:
+def is_doubtful(text: str) -> bool:
     """Return whether databases may read comments and texts differently.
 
     MySQL executes some comments, and ends no text with a quote after a backslash; PostgreSQL nests comments.

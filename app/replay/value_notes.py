@@ -9,12 +9,13 @@ from unicodedata import combining, decomposition
 
 from app.replay.compare import equal
 from app.replay.forms import joined_form
-from app.replay.kinds import AROUND_WORDS
+from app.replay.kinds import AROUND_WORDS, EAST_ASIAN
 from app.replay.texts.value_kinds import plainly
 from app.replay.texts.words import TITLES
 from app.replay.types import Effect
 from app.values.budget import WorkBudget
 from app.values.storable import decode_json
+from app.values.unicode import nfkc
 
 LONGEST = 1_000  # characters of a text that may be a name
 _SPELLED_OUT = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "ø": "oe", "æ": "ae", "ł": "l", "đ": "d"})
@@ -22,6 +23,7 @@ _HYPHEN = re.compile(r"(?<=[^\W\d])-(?=[^\W\d])")
 _WITH_CODE, _NATIONAL = re.compile(r"(?:\+|00)[1-9][0-9 ()./-]*", re.ASCII), re.compile(r"0[1-9][0-9 ()./-]*", re.ASCII)
 _NO_DIGITS = re.compile("[^0-9]|^00")
 _LONGEST_NUMBER, _FEWEST_DIGITS, _CODE_DIGITS = 30, 6, range(1, 4)
+_BETWEEN_NAMES = re.compile(r"[\s・·]")
 _BETWEEN_ENTRIES = re.compile(r"[,;\n]")
 
 
@@ -38,6 +40,8 @@ def text_note(left: str, right: str, effect: Effect, *, is_fixed: bool) -> str:
         return ""
     if any(spelled(left) == spelled(right) for spelled in (_without_accents, _spelled_out)):
         return "the same letters, with other accents"
+    if EAST_ASIAN.search(unspaced := _unspaced(left)) and unspaced == _unspaced(right):
+        return "the same characters, with other spaces or widths"
     first, other = (sorted(_words(text)) for text in (left, right))
     if first == other:
         return "the same words, in another order or with other signs"
@@ -95,6 +99,11 @@ def _note_of_text(entries: Any, text: str, budget: WorkBudget) -> str:
 
 def _words(text: str) -> list[str]:
     return [word for part in _HYPHEN.sub(" ", plainly(text)).split() if (word := part.strip(AROUND_WORDS).casefold())]
+
+
+def _unspaced(text: str) -> str:
+    """Return a text in the plain forms of its characters, without spaces and dots between parts of names."""
+    return _BETWEEN_NAMES.sub("", nfkc(text)).casefold()
 
 
 def _spelled_out(text: str) -> str:

@@ -16,7 +16,9 @@ from app.replay.kinds import kinds_of
 from app.replay.loosening import Evidence, Loosening
 from app.replay.matchers import parse_matchers
 from app.replay.places import ranked
+from app.replay.ranges import contains_range
 from app.replay.reader import Reader
+from app.replay.schedules import schedule_form
 from app.replay.texts.background import TextBackground
 from app.replay.texts.facts import compare_facts
 from app.replay.texts.scalars import letters
@@ -122,12 +124,32 @@ def code(size: int) -> Work:
     address = [f"https://a.b/c?{'&'.join(f'k{n}={n}' for n in order)}" for order in (range(size), range(size)[::-1])]
     statement = " and ".join(f"c = 'd {n}'" for n in range(size))
     options = "-C a " * size
+    listed = ", ".join(f"c{n}" for n in range(size))
+    numbers = ", ".join(map(str, range(size)))
+    commands = [
+        f"rm {'-r -fv a ' * size}",
+        f"find {'a ' * size}{'! ! -type f -a ' * size}-print0 | xargs {'-0 ' * size}rm",
+        "ls && " * size + "rm a; " * size,
+        "kubectl delete pod " + "a " * size,
+        f"ssh h rm {'a ' * size}",
+        f"rm -- {'a ' * size}",
+    ]
+    statements = [
+        f"insert into t ({listed}) values ({numbers})",
+        f"update t set {listed.replace(',', ' = 1,')} = 1 where a in ({numbers}) and (b = 1 and c between 1 and 2)",
+    ]
+    siblings = {f"k{n}": f"2026-11-{n % 28 + 1:02}" for n in range(size)}
     names = [" ".join(f"{word}{n}" for n in range(size)) for word in ("Ann", "Änn")]
     accents = "".join(chr(0x1EA0 + size + n) for n in range(size))  # letters that the work on another size has not
 
     def work() -> None:
         code_note(*address)
         code_note(f"select a from b where {statement}", f"SELECT a  FROM b WHERE {statement};")
+        for text in (*commands, *statements):
+            code_note(text, f"{text} {';' * size}")
+        schedule_form("FREQ=DAILY;" + f"BYDAY={','.join(['MO'] * size)};" * 2)
+        schedule_form(f"{','.join(['1'] * size)} * * * *")
+        contains_range("k1", siblings, "2026-11-02", "2026-11-01")
         command_reads(f"git {options}status")
         command_reads(f"env {'-i ' * size}ls")
         text_note(names[0], names[1], "read", is_fixed=False)

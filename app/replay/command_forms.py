@@ -1,0 +1,190 @@
+"""Brings a shell command to one form, by which two are recognized that are written differently and do the same.
+
+A program has a form only if the tables know all of its options.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
+from typing import Any
+
+from app.replay.commands import acting_part, is_operator
+from app.replay.find_forms import find_form
+from app.replay.forms import path_form
+from app.replay.measures import seconds_of, with_plain_measures
+from app.replay.programs import carried, program_reads, without_assignments
+from app.replay.tables import TABLES, words
+
+Part = tuple[str, Sequence[str]]  # what is between a program and the one before it, and its words
+
+_MOST_CARRIED = 3
+_LOOKS = words("forms", "looks")
+_SAME: dict[str, str] = TABLES["forms"]["same"]
+_KEEPS_SLASH, _UNITS, _TIMED = (words("forms", name) for name in ("keeps_slash", "units", "timed"))
+_FOLDERS = words("forms", "folders")
+
+
+def _spellings(listed: str) -> dict[str, tuple[str, bool]]:
+    """Return the name of each option by its spellings, and whether a value follows it."""
+    entries = ([*entry.removesuffix("=").split(":"), entry[-1:]] for entry in listed.split())
+    return {name: (names[0], mark == "=") for *names, mark in entries for name in names}
+
+
+_OPTIONS = {program: _spellings(listed) for program, listed in TABLES["forms"]["options"].items()}
+_RESOURCES = {name: names.split()[0] for names in TABLES["forms"]["resources"] for name in names.split()}
+
+
+def command_form(command: str, carriers: int = 0) -> list[tuple[Any, ...]]:
+    """Return the programs of a command up to the last one that may change something; empty for what can't be parsed."""
+    return [
+        (between, *_program_form(part, carriers)) for between, part in _joined(_without_looks(acting_part(command)))
+    ]
+
+
+def _without_looks(parts: Sequence[Part]) -> Iterator[Part]:
+    """Yield the programs but for those that only show something before the others, and decide nothing."""
+    held: str | None = None  # what is between the last program and those that are left out
+    for (between, part), (then, _) in zip(parts, [*parts[1:], ("", [])], strict=False):
+        before = between if held is None else held and (";" if ";" in (held, between) else between)
+        held = before if before in ("", ";", "&&") and then in (";", "&&") and _only_shows(part) else None
+        if held is None:
+            yield before, part
+
+
+def _only_shows(part: Sequence[str]) -> bool:
+    return bool(part) and part[0] in _LOOKS and not any(map(is_operator, part)) and program_reads(part)
+
+
+def _joined(parts: Iterable[Part]) -> Iterator[Part]:
+    """Yield the programs, and `find` with the one that gets what it finds as one."""
+    pending: Part | None = None
+    for between, part in parts:
+        form = _found(pending[1], between, part) if pending else None
+        if pending:
+            yield pending[0], form or _found(pending[1]) or pending[1]
+        pending = None
+        if form is None:
+            if part[:1] == ["find"]:
+                pending = between, part
+            else:
+                yield between, part
+    if pending:
+        yield pending[0], _found(pending[1]) or pending[1]
+
+
+def _found(find: Sequence[str], between: str = "", part: Sequence[str] = ()) -> list[str] | None:
+    """Return the form of `find` with the program after it, as words; None if they have none.
+
+    A program without words is there for the semicolon after `-exec`, which a backslash precedes.
+    """
+    is_ended = between == ";" and not part
+    if part and (between != "|" or part[0] != "xargs"):
+        return None
+    form = find_form(find[1:], part, is_ended=is_ended)
+    return None if form is None else ["find", *(repr(part) for part in form)]
+
+
+def _program_form(part: Sequence[str], carriers: int) -> tuple[Any, ...]:
+    part = _renamed(without_assignments(part))
+    if carriers < _MOST_CARRIED and part and (command := carried(part[0], part[1:])):
+        return _carried_form(part, command, carriers + 1)
+    if not part or part[0] == "find":
+        return tuple(part)
+    name = next((name for count in (3, 2, 1) if (name := " ".join(part[:count])) in _OPTIONS), "")
+    form = _with_options(name, part) if name else None
+    return tuple(part) if form is None else form
+
+
+def _carried_form(part: Sequence[str], command: Sequence[str] | str, carriers: int) -> tuple[Any, ...]:
+    """Return the words of a program that runs another one, and the form of that."""
+    if not isinstance(command, str):
+        return (*part[: len(part) - len(command)], *_program_form(command, carriers))
+    ends = accumulate(len(word) + 1 for word in reversed(part))
+    count = next((n for n, length in enumerate(ends, start=1) if length - 1 == len(command)), 0)
+    inner = command_form(command, carriers)
+    return (*part[: len(part) - count], *inner) if count and inner else tuple(part)
+
+
+def _renamed(part: Sequence[str]) -> Sequence[str]:
+    """Return a program under its usual name, without the folder of programs that it is in."""
+    if not part:
+        return part
+    folder, _, name = part[0].rpartition("/")
+    part = [name if folder in _FOLDERS else part[0], *part[1:]]
+    if part[0] == "service" and len(part) == 3:
+        return ["systemctl", part[2], part[1]]
+    for count in (3, 2, 1):
+        if same := _SAME.get(" ".join(part[:count])):
+            return [*same.split(), *part[count:]]
+    return part
+
+
+def _with_options(name: str, part: Sequence[str]) -> tuple[Any, ...] | None:
+    """Return a program, its words, and its options in order, each with its value; None with an option not known."""
+    known, program = _OPTIONS[name], part[0]
+    placed, options = list[str](), list[tuple[str, str]]()
+    arguments = iter(part[1:])
+    for argument in arguments:
+        if argument == "--":
+            others = [*arguments]
+            placed += [argument, *others] if any(word.startswith("-") for word in others) else others
+        elif not argument.startswith("-") or argument == "-":
+            placed.append(argument)
+        elif (found := _options(known, argument, arguments)) is None:
+            return None
+        else:
+            options += found
+    valued = [(option, _value(program, option, value)) for option, value in options]
+    return program, tuple(_placed(program, placed)), tuple(sorted(valued, key=lambda option: option[0]))
+
+
+def _options(known: dict[str, tuple[str, bool]], argument: str, others: Iterator[str]) -> list[tuple[str, str]] | None:
+    """Return the options of an argument, with a value that may be the next of the others; None if one is not known."""
+    name, is_whole, value = argument.partition("=")
+    if name in known:
+        canonical, has_value = known[name]
+        if is_whole:
+            return [(canonical, value)] if name.startswith("--") else None
+        return [(canonical, next(others, "") if has_value else "")]
+    if argument.startswith("--"):
+        return None
+    found = list[tuple[str, str]]()
+    for at, letter in enumerate(argument[1:], start=2):
+        canonical, has_value = known.get(f"-{letter}", ("", False))
+        if not canonical:
+            return None
+        if has_value:
+            return [*found, (canonical, argument[at:] or next(others, ""))]
+        found.append((canonical, ""))
+    return found
+
+
+def _value(program: str, option: str, value: str) -> str:
+    if option.lstrip("-") in _TIMED and (seconds := seconds_of(value)) is not None:
+        return f"{seconds}s"
+    return with_plain_measures(_path(program, value))
+
+
+def _placed(program: str, placed: Sequence[str]) -> Iterator[str]:
+    kind = ""
+    for at, word in enumerate(placed):
+        if program == "systemctl" and at and posixpath.splitext(word)[1] not in _UNITS:
+            yield f"{word}.service"
+        elif program != "kubectl":
+            yield _path(program, word)
+        elif not kind and word in _RESOURCES and at:
+            kind = _RESOURCES[word]
+            if at + 1 == len(placed):
+                yield kind
+        else:
+            of, slash, name = word.partition("/")
+            is_name = kind and not slash and "=" not in word and word != "--"
+            yield f"{kind}/{word}" if is_name else f"{_RESOURCES.get(of, of)}{slash}{name}"
+
+
+def _path(program: str, word: str) -> str:
+    """Return the shortest form of a path, with a slash after it where that may matter; another word stays."""
+    form = path_form(word)
+    return f"{form}/" if word.endswith("/") and program in _KEEPS_SLASH and form != "/" else form

@@ -1,0 +1,31 @@
+"""Reads amounts of memory and of time that are written in different units."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+
+_LONGEST = 40  # characters
+_MEMORY = re.compile(r"(?<![\w.])(\d{1,15}(?:\.\d{1,9})?)([KMGTP])i(?!\w)")
+_PROCESSORS = re.compile(r"(?<=cpu=)(\d{1,9}(?:\.\d{1,9})?)(m?)(?![\w.])")
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+_TIME = re.compile(r"-?(?:\d{1,9}[smhdw])++")
+_PART = re.compile(r"(\d+)([smhdw])")
+_UNITS = "KMGTP"
+
+
+def with_plain_measures(text: str) -> str:
+    """Return a text with its amounts of memory in bytes, and those of processors in thousandths."""
+    in_bytes = _MEMORY.sub(lambda amount: _whole(Decimal(amount[1]) * 1024 ** (1 + _UNITS.index(amount[2]))), text)
+    return _PROCESSORS.sub(lambda amount: f"{_whole(Decimal(amount[1]) * (1 if amount[2] else 1000))}m", in_bytes)
+
+
+def seconds_of(text: str) -> int | None:
+    """Return the seconds of a time such as `90s`, `1h30m` or `-7d`, without its sign; None for other texts."""
+    if len(text) > _LONGEST or not _TIME.fullmatch(text):
+        return None
+    return sum(int(number) * _SECONDS[unit] for number, unit in _PART.findall(text))
+
+
+def _whole(number: Decimal) -> str:
+    return f"{number.normalize():f}"

@@ -225,6 +225,13 @@ def newest_proposals(connection: Connection, *, project_id: int, prompt_id: int,
     return list(connection.scalars(newest_first(statement, c.id).limit(limit)))
 
 
+def proposals_of(connection: Connection, *, project_id: int, test_case_id: int) -> dict[str, Any]:
+    """Return the proposed effects of a test case, none if it has none or was deleted."""
+    c = test_cases.c
+    statement = select(c.proposed_effects).where(c.id == test_case_id, c.project_id == project_id)
+    return connection.scalar(statement) or {}
+
+
 def put_proposals(connection: Connection, row: TestCaseRow, *, proposed: dict[str, Any]) -> None:
     """Store the proposed effects of a test case, unless it has some."""
     c = test_cases.c

@@ -7,10 +7,8 @@ from urllib.parse import parse_qsl, urlsplit
 from app.replay.command_forms import command_form
 from app.replay.commands import command_words
 from app.replay.forms import path_form
-from app.replay.kinds import is_sql
+from app.replay.kinds import LONGEST, is_sql
 from app.replay.statement_forms import statement_form
-
-LONGEST = 20_000  # characters of code that is compared as such
 
 
 def code_note(left: str, right: str) -> str:

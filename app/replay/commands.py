@@ -10,9 +10,9 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
+from app.replay.kinds import LONGEST
 from app.replay.programs import carried, program_reads, without_assignments
 
-LONGEST = 20_000  # characters of a command that is read
 _SUBSTITUTED = re.compile(r"[`\n\r]|\$[\w({\[]|[<>]")
 _KEEPS_LINES = re.compile(r"['\"\\#\r]")
 _OPERATOR = re.compile(r"[();<>|&]+")

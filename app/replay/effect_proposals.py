@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Literal
@@ -107,6 +107,17 @@ def unknown_tools(case: TestCase, defined: Sequence[ToolDefinition]) -> list[Unk
         if tool.effect_from == "unknown" and not is_named_for_an_action(tool.name)
     )
     return list(_fitting(unknown))
+
+
+def proposed_effects(
+    proposals: Mapping[str, EffectProposal], case: TestCase, defined: Sequence[ToolDefinition]
+) -> dict[str, DeclaredEffect]:
+    """Return the effects that are proposed for tools with an unknown one, as `defined` by a draft, by name."""
+    return {
+        tool.name: proposal.effect
+        for tool in (unknown_tools(case, defined) if proposals else ())
+        if (proposal := proposals.get(tool.name)) and proposal.definition == tool.definition
+    }
 
 
 def propose_effects(

@@ -15,7 +15,7 @@ from app.values.json_pointer import format_pointer
 
 SEVERAL_WORDS = 2
 SEVERAL_CHARACTERS = 8  # of a text in a script that has no spaces between words
-LONGEST = 20_000  # characters of a text of which the shape is looked at
+LONGEST = 20_000  # characters of a text that is read as code, or of which the shape is looked at
 # Of a schema, which is asked about each text of a call. A longer reference leads to nothing.
 LONGEST_REFERENCE = 1_000  # characters
 CHOICES_READ = 20  # alternatives of which the first object is looked for

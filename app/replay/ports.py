@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from app.chat import Answer, File, Message, Tokens, ToolCall, ToolDefinition
 from app.replay.findings import TurnResult
 from app.replay.judging import JudgedTurn, StepJudgement, TurnJudgement
-from app.replay.types import CheckedCall
+from app.replay.types import CheckedCall, DeclaredEffect
 
 
 class ModelPort(Protocol):
@@ -96,7 +96,8 @@ class Ports:
     `judge` is None where no model may judge, `known` where no verdict is remembered. `progress(done, total, turn)`
     counts recorded steps of the turns that are replayed; it is called after every answer of the model (turn None) and
     with every finished turn. `cancelled()` is called before every call of the model. `goes_on()` is called after an
-    answer in words: a program may call models again in the same turn.
+    answer in words: a program may call models again in the same turn. `proposed` has the effects that a model proposes
+    for tools with an unknown one, by name.
     """
 
     model: ModelPort
@@ -107,3 +108,4 @@ class Ports:
     reads: Callable[[File], bool] = lambda file: True
     known: KnownPort | None = None
     goes_on: Callable[[], bool] = lambda: False
+    proposed: Mapping[str, DeclaredEffect] = field(default_factory=dict)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+from app.replay.kinds import LONGEST
 from app.replay.tables import words
 
-LONGEST = 20_000  # characters of a statement that is read
 SQL_TEXT = re.compile(r"'(?:[^']|'')*+'|\"[^\"]*+\"|`[^`]*+`|--(?:\s[^\n]*+|\Z)|(?s:/\*.*?(?:\*/|\Z))")
 _ESCAPED_QUOTE = re.compile(r"\\['\"`]")
 _WORD = re.compile(r"[^\W\d]\w*+")

@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
 
+from msgspec.structs import replace
+
 from app.chat import Answer, Message, Tokens, ToolCall
 from app.errors import ProviderError
 from app.replay.asking import decide
@@ -34,6 +36,7 @@ from app.replay.playing import Shared, Stop
 from app.replay.recording import Arguments, Recording, Reply, arguments_key, optional_steps
 from app.replay.results import unplayed
 from app.replay.texts.sources import Sources
+from app.replay.unconfirmed import Unconfirmed, may_read, unconfirmed
 from app.replay.verdicts import Pairing, verdicts
 from app.replay.violations import Attempt, lost_tools, violations_of_turn
 from app.values.json import json_text
@@ -65,6 +68,7 @@ class TurnPlayer:
         self.guard = shared.guard(index)
         self.drift = Drift()
         self.exchanged: Mapping[int, Assertion] = {}
+        self.unconfirmed = Unconfirmed()
         self.tokens = Tokens()
         self.judge_tokens = Tokens()
 
@@ -161,13 +165,19 @@ class TurnPlayer:
         tools, banned = [tool for tool, _ in ruled], [ban for _, ban in ruled]
         first = len(self.attempts)
         pairs = list(zip(answer.tool_calls, tools, strict=True))
-        replies = self.recording.look_up(pairs, [ban is None for ban in banned])
+        unconfirmed = [self._may_read(call, tool) for call, tool in pairs]
+        answered = [
+            (call, replace(tool, effect="read") if reads else tool)
+            for (call, tool), reads in zip(pairs, unconfirmed, strict=True)
+        ]
+        replies = self.recording.look_up(answered, [ban is None for ban in banned])
         unknown, after_fault = None, bool(self.guard and self.guard.failed)
         for n, ((call, tool), reply, ban) in enumerate(zip(pairs, replies, banned, strict=True), first):
             text, answered_by = self._answered(call, tool, reply) if ban is None else (UNAVAILABLE, "none")
             removed = arguments_key(call) in self.removed
             accepted = self.recording.accepted[n]
-            self.attempts.append(Attempt(call, tool, answered_by, accepted, ban, removed, after_fault))
+            reads = unconfirmed[n - first]
+            self.attempts.append(Attempt(call, tool, answered_by, accepted, ban, removed, after_fault, reads))
             self.produced.append(ProducedCall(call.name, call.arguments, text, tool.effect, answered_by))
             self.messages.append(Message("tool", text, tool_call_id=call.id))
             if answered_by == "fault" and self.guard:
@@ -186,6 +196,10 @@ class TurnPlayer:
         if ban is None and self.guard:
             return self.guard.rules(call, tool)
         return tool, ban
+
+    def _may_read(self, call: ToolCall, tool: Tool) -> bool:
+        is_recorded = call.name in self.shared.recorded.by_name
+        return is_recorded and not self.guard and may_read(tool, call.arguments, self.ports.proposed.get(tool.name))
 
     def _answered(self, call: ToolCall, tool: Tool, reply: Reply) -> tuple[str, AnsweredBy]:
         """Return the text that answers a call, and where it is from."""
@@ -217,7 +231,8 @@ class TurnPlayer:
             asserted = self.exchanged = exchanged_writes(steps, self.attempts, pairs)
         pairing = Pairing(steps, self.produced, pairs, optional, not_reached, asserted)
         ask = self._ask if reason != "cancelled" else None
-        judged = verdicts(pairing, checker, ask, self.case.assertion_value or "")
+        self.unconfirmed = unconfirmed(steps, self.attempts, pairs)
+        judged = self.unconfirmed.review(verdicts(pairing, checker, ask, self.case.assertion_value or ""))
         if self.case.order == "in_order":  # violations are of the calls that the recording answered, in any order
             pairs = pair(steps, self.produced, "any", checker, accepted, frozenset(optional))
         return TurnResult(
@@ -247,7 +262,9 @@ class TurnPlayer:
         def explain(step: int, attempt: int) -> str:
             return checker.compare(self.turn.steps[step], self.produced[attempt]).differs
 
-        return lost + violations_of_turn(self.index, self.turn.steps, self.attempts, pairs, self.case.order, explain)
+        reviewed = self.unconfirmed.attempts
+        of_turn = self.index, self.turn.steps, self.attempts, pairs, self.case.order, explain, reviewed
+        return lost + violations_of_turn(*of_turn)
 
     def _ask(self, steps: Sequence[OpenStep]) -> Mapping[int, StepJudgement]:
         """Return what is known of the open steps of the turn, or what the judge decides, by step."""

@@ -1,7 +1,7 @@
 """Finds what a draft must not do: writes that are not in the recording, tools that it lost, orders that it broke."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from app.chat import ToolCall
@@ -20,8 +20,8 @@ Explain = Callable[[int, int], str]
 class Attempt:
     """A call that the draft made in a turn; `banned` if its tool may not be called, or no more.
 
-    It is `removed` if a person took this call out of the recorded turn, and `after_fault` if a call before it had
-    failed on purpose.
+    It is `removed` if a person took this call out of the recorded turn, `after_fault` if a call before it had failed on
+    purpose, and `unconfirmed` if a model takes it for a read, and no person has confirmed that.
     """
 
     call: ToolCall
@@ -31,6 +31,7 @@ class Attempt:
     banned: ViolationKind | None = None
     removed: bool = False
     after_fault: bool = False
+    unconfirmed: bool = False
 
 
 def violations_of_turn(
@@ -40,16 +41,20 @@ def violations_of_turn(
     pairs: Mapping[int, int],
     order: Order,
     explain: Explain,
+    reviewed: Collection[int] = (),
 ) -> list[Violation]:
     """Return the violations of the calls of a turn, at most one for each, in the order of the calls.
 
-    `pairs` has the turn's steps, by index, with the attempts that they were paired with.
+    `pairs` has the turn's steps, by index, with the attempts that they were paired with. A person reviews the attempts
+    in `reviewed`.
     """
     paired = {attempt: step for step, attempt in pairs.items()}
     early = _early_writes(steps, attempts, pairs) if order == "effects" else {}
     recorded = Counter(step.name for step in steps if step.kind == "tool_call")
     violations = []
     for n, attempt in enumerate(attempts):
+        if n in reviewed:
+            continue
         index = paired.get(n)
         if kind := _kind(attempt, None if index is None else steps[index], index):
             differs = "" if index is None else explain(index, n)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from app.audit.probes import Labelled, ProbedCase
 from app.chat import ToolDefinition
 from app.errors import Invalid
 from app.replay.effects import tools_of
-from app.replay.types import TestCase
+from app.replay.types import DeclaredEffect, TestCase
 from tests.gate.built import BUILT, exported
 from tests.gate.cases import RECORDINGS, case_of
 from tests.gate.conversations import CONVERSATIONS, Call, Conversation, Turn
@@ -27,7 +27,8 @@ EXPORTS = HERE.parent / "data" / "otlp"
 class Source:
     """A recorded session: its test case, the instruction and the tools of the draft that plays it.
 
-    `of` names the set of recordings that it is from.
+    `of` names the set of recordings that it is from. `proposed` are effects that a model proposes and no person has
+    confirmed.
     """
 
     of: str
@@ -36,6 +37,7 @@ class Source:
     instruction: str
     tools: tuple[ToolDefinition, ...]
     labelled: tuple[Labelled, ...] = ()
+    proposed: Mapping[str, DeclaredEffect] = field(default_factory=dict)
 
     def probed(self, number: int) -> ProbedCase:
         return ProbedCase(number, self.case, self.instruction, self.labelled)
@@ -71,9 +73,9 @@ def _calls(calls: list[dict[str, Any]]) -> tuple[Call, ...]:
 def _labelled(case: TestCase, turns: list[dict[str, Any]]) -> Iterator[Labelled]:
     for index, turn in enumerate(turns):
         step = len(case.turns[index].steps) - 1
-        for field, accepted in (("accepted", True), ("refused", False)):
-            if field in turn:
-                yield Labelled(index, step, turn[field], accepted)
+        for key, accepted in (("accepted", True), ("refused", False)):
+            if key in turn:
+                yield Labelled(index, step, turn[key], accepted)
 
 
 def _of_the_table() -> Iterator[Source]:

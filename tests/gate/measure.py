@@ -121,7 +121,7 @@ def played(source: Source, probe: Probe, wrong: float | None, repeat: int = 0) -
     judge = ModelJudge(model, lambda: "0" * 16, "scripted") if model else None
     versions: dict[str | None, frozenset[str]] = {None: frozenset(tool.name for tool in source.tools)}
     draft = SourceDraft(source.tools, {}, versions, source.instruction)
-    return play_probe(source.case, probe, lambda played: Ports(played, draft, judge)).verdict
+    return play_probe(source.case, probe, lambda played: Ports(played, draft, judge, proposed=source.proposed)).verdict
 
 
 def measured(wrong: float | None) -> dict[str, Rates]:

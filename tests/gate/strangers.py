@@ -26,6 +26,7 @@ from tests.gate.proposed import proposed_effects, readers
 from tests.gate.scenes import Scene, ScriptedModel, scene_of
 
 HERE = Path(__file__).parent / "strangers"
+PROPOSED = "only "  # before a reader of which no proposal was confirmed
 JUDGES = {"right": 0.0, "none": None, "errs 5 %": 0.05, "errs 10 %": 0.1, "errs 20 %": 0.2}
 REPEATS = 5  # of each draft with a judge that errs
 
@@ -52,7 +53,8 @@ class Draft:
         judge = None if wrong is None else ModelJudge(ErringModel(right, wrong, name), lambda: "0" * 16, "scripted")
         versions: dict[str | None, frozenset[str]] = {None: frozenset(tool.name for tool in self.source.tools)}
         draft = SourceDraft(self.source.tools, {}, versions, self.source.instruction)
-        return replay(self.source.case, Ports(ScriptedModel(self.played.turns), draft, judge)).status
+        ports = Ports(ScriptedModel(self.played.turns), draft, judge, proposed=self.source.proposed)
+        return replay(self.source.case, ports).status
 
 
 @cache
@@ -60,7 +62,8 @@ def drafts(of: str, *, confirmed: str = "") -> tuple[Draft, ...]:
     """Return the drafts of a set of agents.
 
     `confirmed` is the reader with the effects that a person has confirmed; with `reads` the person has confirmed the
-    tools that the writer of the file lists as reads, and without it nothing.
+    tools that the writer of the file lists as reads, with `only NAME` nothing of what the reader NAME proposes, and
+    without it nothing, nor does any reader propose something.
     """
     return tuple(_drafts(of, confirmed))
 
@@ -70,7 +73,9 @@ def _drafts(of: str, confirmed: str) -> Iterator[Draft]:
     for path in sorted((HERE / of).glob("*.json")):
         document = orjson.loads(path.read_bytes())
         source = read_source(of, path.stem, document)
-        if confirmed:
+        if confirmed.startswith(PROPOSED):
+            source = replace(source, proposed=proposed_effects(source, confirmed.removeprefix(PROPOSED)))
+        elif confirmed:
             reads = dict.fromkeys(document.get("reads", ()), "read")
             effects = reads if confirmed == "reads" else proposed_effects(source, confirmed)
             rules = {name: {"effect": effect} for name, effect in effects.items()}
@@ -151,7 +156,8 @@ def _share(counted: tuple[int, int]) -> str:
 
 
 if __name__ == "__main__":
-    for confirmed in (*readers(sys.argv[1]), "reads", ""):
+    names = readers(sys.argv[1])
+    for confirmed in (*names, "reads", *(f"{PROPOSED}{name}" for name in names), ""):
         print(
             f"confirmed effects: {confirmed or 'none'}",
             rendered(sys.argv[1], confirmed=confirmed),

@@ -10,7 +10,7 @@ import pytest
 from app.replay.effect_proposals import unknown_tools
 from tests.gate.heldout import read_source
 from tests.gate.proposed import proposed_effects
-from tests.gate.strangers import HERE, drafts, experiments, line, wrong
+from tests.gate.strangers import HERE, PROPOSED, drafts, experiments, line, wrong
 from tests.support.documents import read_document
 
 AGENTS = {"first": 6, "second": 6, "third": 4, "fourth": 6, "fifth": 4, "sixth": 8, "seventh": 12, "eighth": 12}
@@ -69,13 +69,21 @@ def test_the_page_shows_what_is_measured_when_proposals_are_confirmed(of: str, r
     assert [title for title in ("right", "none") if line(of, title, confirmed=reader) not in page] == []
 
 
+@pytest.mark.timeout(300)
+def test_the_page_shows_what_is_measured_when_no_proposal_is_confirmed() -> None:
+    page = read_document("reference/measurements.md")
+
+    assert [
+        title for title in ("right", "none") if line("eighth", title, confirmed=f"{PROPOSED}blind") not in page
+    ] == []
+
+
 # Commands and statements that only read, of tools that a person had confirmed as writes.
 READS_OF_WRITES = [
     "buildfarm: measures the folders in the other order",
     "buildfarm: lists the folder as well",
     "buildfarm: measures the disk after it deleted",
     "buildfarm: counts the files before it deletes",
-    "contabil: orders the conditions differently",
     "contabil: names the columns differently",
     "contabil: looks at the columns first",
     "contabil: queries with a common table",

@@ -173,7 +173,7 @@ def xml(text: str) -> Work:
 
 
 def statement(text: str) -> Work:
-    sql = f"select 1 from t{text}"[: commands.LONGEST]
+    sql = f"select 1 from t{text}"[: kinds.LONGEST]
     return lambda: (kinds.is_sql(sql), sql_reads(sql))
 
 
@@ -345,8 +345,8 @@ PLACES: dict[str, tuple[int, Callable[[str], Work]]] = {
     "presenters: a text": (CHARACTERS, lambda text: lambda: block(text, PAGE, parse=True).pieces),
     "presenters: JSON": (CHARACTERS, json_of(lambda text: block(text, PAGE, parse=True).pieces)),
     "presenters: a difference": (CHARACTERS, difference),
-    "replay: a statement of SQL": (commands.LONGEST, statement),
-    "replay: a command": (commands.LONGEST, lambda text: lambda: commands.command_reads(text)),
+    "replay: a statement of SQL": (kinds.LONGEST, statement),
+    "replay: a command": (kinds.LONGEST, lambda text: lambda: commands.command_reads(text)),
     "replay: the kind of a text": (CHARACTERS, lambda text: lambda: (kinds.is_code(text), kinds.is_language(text))),
     "audit: a text": (LONGEST_PROBED, probed),
     "values.thoughts": (CHARACTERS, lambda text: lambda: (separated(text), separated(f"<think>{text}"))),

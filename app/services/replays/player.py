@@ -147,7 +147,8 @@ class ReplayPlayer:
         judge = self._judge(organization_id, prepared.judge, progress, budget)
         interrupted = partial(self._interrupted, heartbeat)
         if prepared.program is not None:
-            return program_ports(prepared.program, judge, progress.note, interrupted, known)
+            ports = program_ports(prepared.program, judge, progress.note, interrupted, known)
+            return replace(ports, proposed=prepared.proposed)
         model = self._metered(organization_id, content.model, content.config, progress, budget)
         return Ports(
             model=model,
@@ -157,6 +158,7 @@ class ReplayPlayer:
             cancelled=interrupted,
             known=known,
             reads=model.reads,
+            proposed=prepared.proposed,
         )
 
     def _judge(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
@@ -16,9 +17,10 @@ from app.models.language_models import LanguageModel
 from app.models.prompts import PromptHead
 from app.models.replays import ReplayRow
 from app.replay.cases import load_case
+from app.replay.effect_proposals import EffectProposal, proposed_effects
 from app.replay.fault_types import Fault
 from app.replay.program import Transcript, program_case
-from app.replay.types import TestCase
+from app.replay.types import DeclaredEffect, TestCase
 from app.services.language_models.service import ModelService
 from app.services.prompts.content import PromptContent, parse_placeholders
 from app.services.prompts.reader import PromptReader
@@ -45,7 +47,8 @@ class FrozenDraft(Protocol):
 class Prepared:
     """The parts of a replay, read in one transaction; `max_cost` is the experiment's limit in USD.
 
-    `program` is what a program did, None for a replay of a prompt.
+    `program` is what a program did, None for a replay of a prompt. `proposed` has the effects that a model proposes
+    for tools as they are defined now.
     """
 
     row: ReplayRow
@@ -54,6 +57,7 @@ class Prepared:
     judge: LanguageModel | None
     max_cost: float | None
     program: Transcript | None = None
+    proposed: Mapping[str, DeclaredEffect] = field(default_factory=dict)
 
     @property
     def faults(self) -> tuple[Fault, ...]:
@@ -106,7 +110,10 @@ class Preparation:
             case, program = program_case(case), require(stored, "What the program did was removed.").transcript
         snapshot = self.drafts(connection, head, row).of(case, played.created_at)
         max_cost = row.budget_id and budgets.find_max_cost(connection, experiment_id=row.budget_id)
-        return Prepared(row, case, snapshot, self.judge_model(connection, row), max_cost, program)
+        tools = program.tools if program else snapshot.tools
+        proposals = test_cases.proposals_of(connection, project_id=row.project_id, test_case_id=row.test_case_id)
+        proposed = proposed_effects(convert(proposals, dict[str, EffectProposal]), case, tools)
+        return Prepared(row, case, snapshot, self.judge_model(connection, row), max_cost, program, proposed)
 
     def drafts(self, connection: Connection, head: PromptHead, row: FrozenDraft) -> Drafts:
         """Return the content that was frozen for a row, to be played with test cases."""

@@ -349,7 +349,8 @@ def _repeated(attempt: Callable[[], T]) -> T:
 
 def _converse(played: _Played, program: LiveProgram | ToolLookup, store: Store) -> None:
     """Play the conversation until the program gets its answer. Raises `Invalid` where the replay can't go on."""
-    ports = Ports(model=program, draft=program.draft, judge=None, goes_on=program.goes_on)
+    proposed = played.prepared.proposed
+    ports = Ports(model=program, draft=program.draft, judge=None, goes_on=program.goes_on, proposed=proposed)
     try:
         converse(played.case, ports, played.turn, played.prepared.faults)
     except ExchangeOver:

@@ -72,7 +72,9 @@ def deliver_again(world: World, case: dict[str, Any]) -> None:
     work_is_done(world, case)
 
 
-def test_a_proposal_is_shown_and_changes_nothing_until_a_person_confirms_it(world: World, upstream: Upstream) -> None:
+def test_with_a_proposal_a_further_call_needs_review_until_a_person_confirms_it(
+    world: World, upstream: Upstream
+) -> None:
     proposing(upstream, stock_peek="read", cash_back="read")
     case = case_of(world, stock_prompt(world))
     upstream.script(calls(("stock_peek", {"part": "B-1"}), ("stock_peek", {"part": "B-2"})), Reply(text="4 are left."))
@@ -81,7 +83,9 @@ def test_a_proposal_is_shown_and_changes_nothing_until_a_person_confirms_it(worl
 
     assert before["proposedEffect"] == {"effect": "read", "reason": "stock_peek shows.", "model": "gpt-4o-mini"}
     assert (before["effect"], before["effectFrom"]) == ("write", "unknown")
-    assert replayed(world, case["id"])["status"] == "failed"
+    reviewed = replayed(world, case["id"])
+    assert (reviewed["status"], reviewed["violations"]) == ("needs_review", [])
+    assert "confirm its effect" in reviewed["turns"][0]["steps"][0]["reason"]
 
     change(world, case, tools={"stock_peek": {"effect": "read"}})
     upstream.script(calls(("stock_peek", {"part": "B-1"}), ("stock_peek", {"part": "B-2"})), Reply(text="4 are left."))

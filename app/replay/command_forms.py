@@ -44,8 +44,8 @@ def command_form(command: str, carriers: int = 0) -> list[tuple[Any, ...]]:
 
 
 def _without_looks(parts: Sequence[Part]) -> Iterator[Part]:
-    """Yield the programs but for those that only show something before the others, and decide nothing."""
-    held: str | None = None  # what is between the last program and those that are left out
+    """Yield the programs but for the ones that only show something before others, and decide nothing."""
+    held: str | None = None  # what is between the last program and the ones left out
     for (between, part), (then, _) in zip(parts, [*parts[1:], ("", [])], strict=False):
         before = between if held is None else held and (";" if ";" in (held, between) else between)
         held = before if before in ("", ";", "&&") and then in (";", "&&") and _only_shows(part) else None

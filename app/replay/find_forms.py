@@ -1,4 +1,4 @@
-"""Brings commands of `find` to one form, also those that hand what they find to another program."""
+"""Brings commands of `find` to one form, also the ones with another program that gets what they find."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def statement_form(text: str) -> Words:
     """Return the words of a statement.
 
     Letters are small but for those in texts. Conditions that all have to hold, the assignments of an update, and the
-    columns of an insert have an order. What a statement with one table says about it before a column is left out.
+    columns of an insert have an order. The name of the only table before a column is left out.
     """
     if is_doubtful(text) or _DOLLAR_QUOTE.search(text):
         return tuple(text.split())

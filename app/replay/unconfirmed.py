@@ -1,6 +1,6 @@
 """Finds calls beyond the recording of which a person has to confirm that they only read.
 
-A tool of which nothing shows the effect counts as a write. If a model takes it for a read, a further call of it is no
+A tool of which nothing shows the effect counts as a write. If a model proposes that it reads, a further call is no
 violation, but the replay does not pass: it needs review until a person decides or confirms the effect.
 """
 
@@ -23,7 +23,7 @@ from app.replay.violations import Attempt
 from app.replay.wording import shown_json
 
 _REASON = (
-    "{name} was called beyond the recording, with {arguments}{more}. A model takes {name} for a tool that only reads, "
+    "{name} was called beyond the recording, with {arguments}{more}. A model proposes that {name} only reads, "
     "and no person has confirmed it: confirm its effect in the test case, or decide"
 )
 

@@ -21,7 +21,7 @@ class Attempt:
     """A call that the draft made in a turn; `banned` if its tool may not be called, or no more.
 
     It is `removed` if a person took this call out of the recorded turn, `after_fault` if a call before it had failed on
-    purpose, and `unconfirmed` if a model takes it for a read, and no person has confirmed that.
+    purpose, and `unconfirmed` if a model proposes that it reads, and no person has confirmed that.
     """
 
     call: ToolCall

@@ -63,7 +63,7 @@ def played(source: Source, scene: Scene, proposed: Mapping[str, DeclaredEffect])
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("of", SETS)
-def test_no_further_write_passes_if_a_model_takes_each_tool_for_a_read(of: str) -> None:
+def test_no_further_write_passes_if_a_model_proposes_that_each_tool_reads(of: str) -> None:
     verdicts = Counter(
         played(source, scene, dict.fromkeys((tool.name for tool in source.tools), "read"))
         for source, reads in agents(of)

@@ -17,7 +17,7 @@ from app.replay.cases import WrittenTurn, case_by_hand, case_from_turns, load_ca
 from app.replay.changes import change_case
 from app.replay.commands import acting_part, command_reads
 from app.replay.documents import dump
-from app.replay.effect_proposals import UnknownTool, propose_effects
+from app.replay.effect_proposals import UnknownTool, propose_effects, proposed_effects
 from app.replay.fault_types import Fault, Variant
 from app.replay.faults import require_variants, with_faults
 from app.replay.judge import ModelJudge
@@ -72,7 +72,9 @@ def effects(size: int) -> Work:
     tools = [UnknownTool(f"t{n}", "d", "{}") for n in range(size)]
     reply = {"tools": [{"name": f"t{n}", "reason": "r", "effect": "read"} for n in range(size)]}
     model = FakeModel(lambda n, messages: says(json.dumps(reply)))
-    return lambda: propose_effects(model, "m", lambda: "n" * 20, tools)
+    case = TestCase(turns=(turn("?", *(call(tool.name) for tool in tools)),))
+    stored = propose_effects(model, "m", lambda: "n" * 20, tools)
+    return lambda: (propose_effects(model, "m", lambda: "n" * 20, tools), proposed_effects(stored, case, ()))
 
 
 def program(size: int) -> Work:

@@ -1,4 +1,4 @@
-"""A call beyond the recording of a tool that a model takes for a read needs review until a person confirms that."""
+"""A call beyond the recording of a tool that a model proposes as a read needs review until a person confirms that."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def test_a_repeated_call_of_a_proposed_read_is_answered_and_needs_review() -> No
     shown, text = result.turns[0].steps
     assert (shown.result, shown.decided_by, text.result) == ("needs_review", None, "passed")
     assert shown.reason == (
-        'stock_peek was called beyond the recording, with {"part": "B-1"}. A model takes stock_peek for a tool that '
-        "only reads, and no person has confirmed it: confirm its effect in the test case, or decide"
+        'stock_peek was called beyond the recording, with {"part": "B-1"}. A model proposes that stock_peek only '
+        "reads, and no person has confirmed it: confirm its effect in the test case, or decide"
     )
     [extra] = result.turns[0].extra
     assert extra.kind == "tool_call"

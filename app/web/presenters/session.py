@@ -72,21 +72,21 @@ class ShownTurn:
 
 def shown_turns(session: Session, start: int = 0) -> list[ShownTurn]:
     """Return the turns of a session, or of a part of a session that begins at the index `start`."""
-    by_trace: dict[str, list[ScoreRow]] = defaultdict(list)
+    # A trace may be several turns. A score of all of it, or of a span of none, is shown at the first one.
+    first_turns: dict[str, int] = {}
+    turns_of_spans: dict[tuple[str, str], int] = {}
+    for index, turn in enumerate(session.turns):
+        first_turns.setdefault(turn.trace_id, index)
+        for span in turn.spans:
+            turns_of_spans.setdefault((turn.trace_id, span.span_id), index)
+    by_turn: dict[int | None, list[ScoreRow]] = defaultdict(list)
     for score in session.scores:
-        by_trace[(score.trace_id or b"").hex()].append(score)
-    ids = {span.span_id for turn in session.turns for span in turn.spans}
+        trace_id, span_id = ((id_ or b"").hex() for id_ in (score.trace_id, score.span_id))
+        by_turn[turns_of_spans.get((trace_id, span_id), first_turns.get(trace_id))].append(score)
     shown = []
-    for number, turn in enumerate(session.turns, start + 1):
-        entries, scores = conversation(turn), by_trace[turn.trace_id]
-        others = ids.difference(span.span_id for span in turn.spans)
-        here: list[ScoreRow] = []
-        elsewhere: list[ScoreRow] = []
-        for score in scores:
-            (elsewhere if (score.span_id or b"").hex() in others else here).append(score)
-        # A score of a whole trace is shown once, at the first of its turns.
-        by_trace[turn.trace_id] = elsewhere
-        shown.append(ShownTurn(number, turn, entries, _by_place(entries, here), depths(turn)))
+    for index, turn in enumerate(session.turns):
+        entries = conversation(turn)
+        shown.append(ShownTurn(start + index + 1, turn, entries, _by_place(entries, by_turn[index]), depths(turn)))
     return shown
 
 

@@ -3,21 +3,59 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from msgspec.structs import replace as replace_fields
 
+from app.errors import Invalid
+from app.models.scores import ScoreRow
 from app.replay.effects import tools_of
+from app.replay.fault_types import Fault, Variant
+from app.replay.types import TestCase
+from app.services.sessions.service import Session
+from app.sessions.facts import TurnFacts
+from app.sessions.types import Step, Turn
 from app.web.forms import Form
 from app.web.presenters import evidence_form
 from app.web.presenters.case_corrections import corrections_sent, demands
+from app.web.presenters.case_faults import faults_body, faults_of, faults_sent, single_faults_sent, variants_body
 from app.web.presenters.case_fields import fields_of, fields_sent
 from app.web.presenters.case_form import case_body, cuts, tool_rows, written_body
 from app.web.presenters.case_turns import shown_chunks, shown_turns
 from app.web.presenters.diffs import diff_json, diff_rows
+from app.web.presenters.experiment import ShownExperiment
+from app.web.presenters.experiment_failures import failures_of, replays_to_read
+from app.web.presenters.experiment_form import fields_asked, version_choices
+from app.web.presenters.experiment_form import fields_of as fields_of_experiment
 from app.web.presenters.markdown import to_html
-from app.web.presenters.session import conversation, depths, in_tree_order
+from app.web.presenters.marks import pieces
+from app.web.presenters.prompt_editor import change_body, edited, model_choices, preview_of
+from app.web.presenters.prompt_editor import fields_of as fields_of_stored
+from app.web.presenters.prompt_editor import fields_sent as fields_of_draft
+from app.web.presenters.refusals import refusals
+from app.web.presenters.replay import batch_progress
+from app.web.presenters.replay import shown_turns as shown_replayed_turns
+from app.web.presenters.replay_findings import first_trouble, shown_findings
+from app.web.presenters.replay_parts import part_of
+from app.web.presenters.replay_violations import kinds_by_anchor, placed_violations
+from app.web.presenters.session import (
+    conversation,
+    depths,
+    in_tree_order,
+    low_scores,
+    next_errors,
+    text_of,
+    timeline,
+    users_of,
+)
+from app.web.presenters.session import shown_turns as shown_session_turns
 from app.web.presenters.texts import block, folds
+from app.web.presenters.tries import opponents, origin_of
 from tests.support.cores import Core, Make, looping_functions
+from tests.support.experiments import case, experiment, side
 from tests.support.growth import Work
 from tests.unit import test_costs
 from tests.unit.costs.replays import of_turns
@@ -52,7 +90,10 @@ def case_page(size: int) -> Work:
         }
     )
 
+    long = replace_fields(case, turns=(replace_fields(case.turns[0], steps=case.turns[0].steps * size),))
+
     def work() -> None:
+        shown_turns(long)
         shown = fields_of("name", case, tools)
         sent = fields_sent(form, shown)
         case_body(sent, shown)
@@ -76,6 +117,146 @@ def written_case(size: int) -> Work:
     """Read the form of a test case of as many written turns."""
     form = Form({"question": ["?"] * size, "expected": ["!"] * size})
     return lambda: written_body(form)
+
+
+def scored_session(size: int) -> Work:
+    """Show a session of as many turns of one trace, each with a score of its only span."""
+    ids = [n.to_bytes(8, "big") for n in range(size)]
+    trace_id = b"t" * 16
+    listed = [replace(test_costs.spans(1).spans[0], span_id=id_.hex(), parent_span_id=None) for id_ in ids]
+    turns = tuple(
+        Turn(trace_id.hex(), n, n, "Hi", (Step("answer", span.span_id, text="x"),), user_id=f"{n}", spans=(span,))
+        for n, span in enumerate(listed)
+    )
+    scores = tuple(
+        ScoreRow(b"", None, None, trace_id, id_, None, 0, f"{id_.hex()}", 0.0, None, None, "otlp") for id_ in ids
+    )
+    session = Session("s", 7, None, turns, scores)
+    many_steps = replace(turns[0], steps=tuple(Step("answer", span.span_id, text="x") for span in listed))
+    of_turn = replace(session, turns=(many_steps,))
+    facts = tuple(TurnFacts(0, 1, 1, errors=1) for _ in ids)
+    part: Any = SimpleNamespace(by_number=dict(enumerate(facts, 1)), start=0, summary=SimpleNamespace(preview="Hi"))
+
+    def work() -> None:
+        shown_session_turns(session)
+        assert shown_session_turns(of_turn)[0].anchors
+        low_scores(session)
+        users_of(session)
+        next_errors(part)
+        timeline(part)
+        text_of(many_steps, f"{size - 1}-text")
+        origin_of(session, None)
+
+    return work
+
+
+def fault_rows(size: int) -> Work:
+    """Read and show as many rows of faults, of as many variants and of one."""
+    columns = {"tool": ["put"] * size, "call": ["1"] * size, "kind": ["timeout"] * size, "message": ["m"] * size}
+    texts = {f"fault.{name}": values for name, values in columns.items()}
+    forms = [Form(texts | {"fault.variant": names}) for names in ([f"v{n}" for n in range(size)], ["v"] * size)]
+    variant = Variant(name="v", faults=(Fault(tool="put", call=0, kind="timeout"),))
+    case = TestCase(turns=(), variants=(variant,) * size)
+
+    def work() -> None:
+        faults_of(case)
+        for form in forms:
+            variants_body(faults_sent(form, ()))
+            faults_body(single_faults_sent(form))
+
+    return work
+
+
+def editor(size: int) -> Work:
+    """Read, change, show and refuse a draft of as many placeholders, and of one with as many values."""
+    placeholders = [
+        {f"placeholder.{n}.key": [f"k{n}"], f"placeholder.{n}.name": ["v"], f"placeholder.{n}.content": ["x"]}
+        for n in range(size)
+    ]
+    values = {f"placeholder.0.{name}": [f"{n}" for n in range(size)] for name in ("name", "content")}
+    of_many = Form({name: texts for of_one in placeholders for name, texts in of_one.items()})
+    of_one = Form(
+        values
+        | {"placeholder.0.key": ["k"], "placeholder.0.default": [f"{size - 1}"], "stop": ["\n".join(["x"] * size)]}
+    )
+    problems = Invalid(*(f"placeholders.{n}.values.{n}.name: It is wrong." for n in range(size)))
+    deep = Invalid(f"value.{'.'.join(['1'] * size)}: It is wrong.")
+    value, content = SimpleNamespace(name="v", content="x", is_default=True), SimpleNamespace(config={}, fallback=None)
+    content.value, content.model = "", SimpleNamespace(name="m")
+    content.placeholders = [SimpleNamespace(key="k", description="", values=[value])] * size
+    view: Any = SimpleNamespace(
+        content=content, head=SimpleNamespace(name="p", assertion_type="STRICT", assertion_value="")
+    )
+    models: Any = [SimpleNamespace(id=n, name=f"m{n}", vendor="OPENAI", usable=True) for n in range(size)]
+
+    def work() -> None:
+        for form in (of_many, of_one):
+            fields = fields_of_draft(form)
+            fields.with_blanks().with_values()
+            preview_of(None, fields, {})
+            change_body(fields, fields)
+            edited(fields, "remove.0")
+            refusals(problems, fields)
+            refusals(deep, fields)
+        fields_of_stored(view)
+        model_choices(models, set(range(0, size, 2)))
+        opponents([], [(f"m{n}", "M") for n in range(size)])
+        list(pieces("a " * size, [(2 * n, 2 * n + 1) for n in range(size)]))
+
+    return work
+
+
+def replay_page(size: int) -> Work:
+    """Show a replay of as many turns and steps that needed review, of which the last failed, and a judge's findings."""
+    expected = {"name": "pay", "arguments": {"at": 1}}
+    step = {"kind": "tool_call", "result": "needs_review", "expected": expected, "actual": expected | {"name": "ship"}}
+    failed = step | {"result": "failed", "actual": None}
+    extra = {"kind": "tool_call", "name": "pay", "arguments": {}}
+    one_turn = {"user": "?", "steps": [*[step] * size, failed], "extra": [extra] * size}
+    turns = [{"user": "?", "steps": [step], "extra": []} for _ in range(size)]
+    finding = {"matters": True, "recorded": "a", "produced": "b", "kind": "other"}
+    answer = {"kind": "answer", "expected": "a b", "actual": "b c", "findings": [finding] * size}
+    violation = {"kind": "extra_write", "tool": "pay", "turn": 0, "arguments": {}, "message": ""}
+    outcomes: Any = [SimpleNamespace(finished=True, status="passed", total=1, done=1)] * size
+
+    def work() -> None:
+        for listed in ([one_turn], turns):
+            result = {"status": "failed", "turns": listed, "violations": [violation] * size}
+            shown_replayed_turns(part_of(result), kinds_by_anchor(placed_violations(result)))
+            part_of(result, anchor=f"step-{size - 1}")
+            first_trouble(result)
+        shown_findings(answer)
+        batch_progress(outcomes)
+
+    return work
+
+
+def experiment_pages(size: int) -> Work:
+    """Show an experiment of as many test cases and models, and read and fill its form."""
+    cases = [case(n, f"{n}", "regressed", side(1, 4), side(4, 4)) for n in range(size)]
+    few = cases[:2]
+    several = [{"languageModelName": f"m{n}", "testCases": few} for n in range(size)]
+    broken = {"testCaseId": 1}
+    many_cases = experiment(cases, verdict="failed", violations=[broken] * size, models=several[:1])
+    many_models = experiment(few, verdict="failed", models=several)
+    failing = [{"testCaseId": n, "candidate": {"failedReplayIds": [*range(size)]}} for n in range(size)]
+    texts = {"case": [f"{n}" for n in range(size)], "model": ["m"] * size, "other": [f"{n:040}" for n in range(size)]}
+    versions: Any = [SimpleNamespace(commit_hash=f"{n:040}", message="m") for n in range(size)]
+
+    def work() -> None:
+        for written in (many_cases, many_models):
+            shown = ShownExperiment(written)
+            assert all((shown.to_look_at, shown.models))
+            assert len(shown.broken) <= 1
+            assert not shown.steady
+        assert len(ShownExperiment(many_models).by_model) == len(few)
+        fields_of_experiment(Form(texts)).body()
+        fields_asked({f"x{n}": "y" for n in range(size)})
+        version_choices(versions, "")
+        failures_of(failing, {})
+        replays_to_read(failing)
+
+    return work
 
 
 def label_form(size: int) -> Work:
@@ -102,6 +283,11 @@ WORKS: dict[str, Make] = {
     "violations": lambda size: test_costs.violations(size, equal=False),
     "a preview": test_costs.preview,
     "the form of a label": label_form,
+    "a session with scores": scored_session,
+    "rows of faults": fault_rows,
+    "the editor": editor,
+    "a replay": replay_page,
+    "an experiment": experiment_pages,
 }
 CORE = Core(("web/presenters",), WORKS, size=40)
 NOT_GROWING: dict[str, set[str]] = {
@@ -127,76 +313,34 @@ NOT_GROWING: dict[str, set[str]] = {
         "web/presenters/evidence_form:fields_of",
         "web/presenters/evidence_form:fields_sent",
     },
+    "loop over two sides, some fields or values of the module, or one entry": {
+        "web/presenters/experiment:ShownExperiment.again",
+        "web/presenters/experiment:ShownExperiment.candidates",
+        "web/presenters/experiment:hashes_of",
+        "web/presenters/experiment_form:ExperimentFields.more",
+        "web/presenters/prompt_editor:other_changes",
+        "web/presenters/session:text_of",
+        "web/presenters/session_files:_media_type",
+        "web/presenters/session_files:_shown",
+        "web/presenters/tries:columns",
+        "web/presenters/tries:origin_of",
+    },
+    "loop up to a limit of the page": {
+        "web/presenters/case_turns:opened_chunks",
+        "web/presenters/case_turns:shown_turns",
+        "web/presenters/experiment_failures:_failures",
+        "web/presenters/experiment_failures:failures_of",
+        "web/presenters/experiment_failures:replays_to_read",
+        "web/presenters/replay:shown_turns",
+        "web/presenters/session_files:shown_files",
+    },
     # A work that drives one of them removes it from this list.
     "no work makes the input of them larger yet": {
-        "web/presenters/case_faults:faults_body",
-        "web/presenters/case_faults:faults_of",
-        "web/presenters/case_faults:faults_sent",
-        "web/presenters/case_faults:single_faults_sent",
-        "web/presenters/case_faults:variants_body",
         "web/presenters/case_fields:_matchers_of",
         "web/presenters/case_form:ToolRow.rules",
         "web/presenters/case_form:_arguments",
         "web/presenters/case_form:_matchers",
         "web/presenters/case_form:with_confirmed",
-        "web/presenters/case_turns:_size",
-        "web/presenters/case_turns:opened_chunks",
-        "web/presenters/case_turns:shown_turns",
-        "web/presenters/experiment:ShownExperiment._arms",
-        "web/presenters/experiment:ShownExperiment.again",
-        "web/presenters/experiment:ShownExperiment.broken",
-        "web/presenters/experiment:ShownExperiment.by_model",
-        "web/presenters/experiment:ShownExperiment.candidates",
-        "web/presenters/experiment:ShownExperiment.models",
-        "web/presenters/experiment:ShownExperiment.steady",
-        "web/presenters/experiment:ShownExperiment.to_look_at",
-        "web/presenters/experiment:hashes_of",
-        "web/presenters/experiment_failures:_failing",
-        "web/presenters/experiment_failures:_failures",
-        "web/presenters/experiment_failures:failures_of",
-        "web/presenters/experiment_failures:replays_to_read",
-        "web/presenters/experiment_form:ExperimentFields._candidates",
-        "web/presenters/experiment_form:ExperimentFields.body",
-        "web/presenters/experiment_form:ExperimentFields.more",
-        "web/presenters/experiment_form:fields_asked",
-        "web/presenters/experiment_form:version_choices",
-        "web/presenters/marks:pieces",
-        "web/presenters/prompt_editor:PromptFields.with_blanks",
-        "web/presenters/prompt_editor:PromptFields.with_values",
-        "web/presenters/prompt_editor:_config_value",
-        "web/presenters/prompt_editor:_options",
-        "web/presenters/prompt_editor:_placeholder",
-        "web/presenters/prompt_editor:_placeholder_body",
-        "web/presenters/prompt_editor:change_body",
-        "web/presenters/prompt_editor:edited",
-        "web/presenters/prompt_editor:fields_of",
-        "web/presenters/prompt_editor:fields_sent",
-        "web/presenters/prompt_editor:model_choices",
-        "web/presenters/prompt_editor:other_changes",
-        "web/presenters/refusals:_numbered",
-        "web/presenters/refusals:_of_placeholder",
-        "web/presenters/refusals:refusals",
-        "web/presenters/replay:batch_progress",
-        "web/presenters/replay:shown_turns",
-        "web/presenters/replay_findings:first_trouble",
-        "web/presenters/replay_findings:shown_findings",
-        "web/presenters/replay_parts:_parts",
-        "web/presenters/replay_parts:part_of",
-        "web/presenters/replay_violations:kinds_by_anchor",
-        "web/presenters/session:ShownTurn.anchors",
-        "web/presenters/session:_by_place",
-        "web/presenters/session:low_scores",
-        "web/presenters/session:next_errors",
-        "web/presenters/session:shown_turns",
-        "web/presenters/session:text_of",
-        "web/presenters/session:timeline",
-        "web/presenters/session:users_of",
-        "web/presenters/session_files:_media_type",
-        "web/presenters/session_files:_shown",
-        "web/presenters/session_files:shown_files",
-        "web/presenters/tries:columns",
-        "web/presenters/tries:opponents",
-        "web/presenters/tries:origin_of",
     },
 }
 

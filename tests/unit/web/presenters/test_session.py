@@ -84,6 +84,19 @@ def test_twice_the_scores_of_a_turn_need_twice_the_work() -> None:
     assert growth_of(prepare, 300) < 2.5
 
 
+def test_twice_the_turns_of_a_trace_with_scores_need_twice_the_work() -> None:
+    def prepare(count: int) -> Callable[[], object]:
+        turns = tuple(Turn(TRACE.hex(), n, n + 1, "Hi", (), spans=(of_number(n),)) for n in range(count))
+        scores = tuple(replace(score(1, "s"), span_id=n.to_bytes(8, "big")) for n in range(count))
+        return partial(shown_turns, Session("s", 7, None, turns, scores))
+
+    assert growth_of(prepare, 300) < 2.5
+
+
+def of_number(number: int) -> ShownSpan:
+    return replace(span(1), span_id=f"{number:016x}")
+
+
 @pytest.mark.parametrize("shape", ["chain", "siblings", "circle"])
 def test_ordering_twice_the_spans_needs_twice_the_work(shape: str) -> None:
     def prepare(count: int) -> Callable[[], object]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, islice
 from operator import attrgetter
 from types import MappingProxyType
 from typing import Any
@@ -30,6 +30,9 @@ from app.sessions.turn_texts import LoneTurn
 from app.sessions.types import Gap, Step, Turn, Usage
 from app.sessions.under_way import earlier_in, gaps_in_earlier
 from app.values.json import is_json, json_container, json_or_text, json_text
+
+DEFINITIONS_MAX = 5_000
+"""Definitions of tools that are read of a turn: four megabytes of JSON may have 200,000."""
 
 
 def build_session(
@@ -204,7 +207,9 @@ def offered_tools(spans: list[TurnSpan]) -> Tools | None:
 
 
 def _tools(entries: list[Any]) -> Tools:
-    return tuple(tool for entry in entries for inner in _ungrouped(entry) if (tool := _tool(inner)) is not None)
+    inner_entries = chain.from_iterable(map(_ungrouped, entries[:DEFINITIONS_MAX]))
+    first = islice(inner_entries, DEFINITIONS_MAX)
+    return tuple(tool for inner in first if (tool := _tool(inner)) is not None)
 
 
 def _ungrouped(entry: Any) -> list[Any]:

@@ -13,9 +13,11 @@ from app.otlp.decode import decode
 from app.otlp.span import Span
 from app.sessions import build
 from app.sessions.build import build_session
+from app.sessions.spans import read_turn
 from app.sessions.types import Step, Turn, Usage
 from app.values.json import json_container
 from tests.support.exports import export, pairs_of, span
+from tests.support.operations import calls_of
 
 
 def said(role: str, *texts: str) -> dict[str, Any]:
@@ -188,6 +190,22 @@ def test_a_failed_tools_error_is_in_its_own_words(more: Any, fields: dict[str, A
 )
 def test_placeholders_are_names_by_key(recorded: Any, placeholders: dict[str, str] | None) -> None:
     assert turn_of(chat(1, more={"service.prompt.placeholders": recorded})).placeholders == placeholders
+
+
+OFFERED_ENTRIES: dict[str, Any] = {
+    "definitions": lambda size: [{"name": f"t{n}"} for n in range(size)],
+    "a group": lambda size: [{"functionDeclarations": [{"name": f"t{n}"} for n in range(size)]}],
+    "empty groups": lambda size: [{"functionDeclarations": []}] * size,
+}
+
+
+@pytest.mark.parametrize("shape", OFFERED_ENTRIES)
+def test_no_more_definitions_are_read_of_a_turn_than_its_limit(shape: str) -> None:
+    once, twice = (OFFERED_ENTRIES[shape](times * build.DEFINITIONS_MAX) for times in (1, 2))
+    spans = read_turn(stored(chat(1, more={"gen_ai.tool.definitions": json.dumps(twice)})), None, {})
+
+    assert len(build.offered_tools(spans) or ()) in (0, build.DEFINITIONS_MAX)
+    assert calls_of(lambda: build._tools(twice)) < 1.1 * calls_of(lambda: build._tools(once))
 
 
 @pytest.mark.parametrize(

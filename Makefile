@@ -14,7 +14,7 @@ INSTALL = $(BIN)/uv pip install --quiet --python $(BIN)/python $(1) || $(PIP) --
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-unit test-mysql test-js test-weekly image-test check check-js clients clients-python clients-js audit fuzz bench chaos crash histories upgrade screenshots lock
+.PHONY: help setup run test test-unit test-mysql test-js test-weekly image-test check check-js clients clients-python clients-js audit fuzz bench chaos crash states histories upgrade screenshots lock
 .NOTPARALLEL:
 
 help: ## List the targets
@@ -108,6 +108,9 @@ chaos: $(VENV)/test.stamp test-mysql ## Kill, cut off, fill and slow down everyt
 
 crash: $(VENV)/test.stamp test-mysql ## Kill operations at each of their writes; an hour, ARGS="--at-most 5" for less
 	@exec $(BIN)/python -m tests.crash $(ARGS)
+
+states: $(VENV)/test.stamp ## Search each planted fault in the states of work with 20 seeds; ARGS="--seeds 5" for less
+	@exec $(BIN)/python -m tests.states $(ARGS)
 
 histories: $(VENV)/test.stamp test-mysql ## Check what concurrent clients see while processes die; ARGS="--seeds 5" for less
 	@exec $(BIN)/python -m tests.histories $(ARGS)

@@ -10,8 +10,8 @@ from tests.support.deployment import ROOT
 
 PAGE = (ROOT / "docs/reliability.md").read_text()
 TEST = re.compile(r"`(tests/[\w/.]+)`")
-SECTIONS = ("How it is kept", "In the test suite")
-"""The sections that are tables of promises."""
+SECTIONS = ("How it is kept", "Planted faults", "In the test suite")
+"""The sections that are tables of promises, or of the faults that their tests find."""
 
 
 def rows(section: str) -> list[str]:

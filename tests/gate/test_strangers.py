@@ -13,8 +13,18 @@ from tests.gate.proposed import proposed_effects
 from tests.gate.strangers import HERE, PROPOSED, drafts, experiments, line, wrong
 from tests.support.documents import read_document
 
-AGENTS = {"first": 6, "second": 6, "third": 4, "fourth": 6, "fifth": 4, "sixth": 8, "seventh": 12, "eighth": 12}
-READERS = [("sixth", "writer"), ("sixth", "blind"), ("seventh", "blind"), ("eighth", "blind")]
+AGENTS = {
+    "first": 6,
+    "second": 6,
+    "third": 4,
+    "fourth": 6,
+    "fifth": 4,
+    "sixth": 8,
+    "seventh": 12,
+    "eighth": 12,
+    "ninth": 8,
+}
+READERS = [("sixth", "writer"), ("sixth", "blind"), ("seventh", "blind"), ("eighth", "blind"), ("ninth", "blind")]
 SETS = ("first", "second", "third")  # with no wrong verdict
 
 

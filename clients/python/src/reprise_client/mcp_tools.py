@@ -68,7 +68,8 @@ class Tools:
         body: dict[str, Any] = {"placeholders": placeholders or {}, "productive": False}
         if version != "draft":
             body["commitHash"] = full_hash(self.instance, prompt_id, version)
-        return texts.page(texts.rendered(self.instance.post(f"/api/v1/prompts/{prompt_id}/render", body)), offset)
+        rendered = self.instance.post(f"/api/v1/prompts/{prompt_id}/render", body, harmless=True)
+        return texts.page(texts.rendered(rendered), offset)
 
     def list_sessions(
         self,
@@ -121,7 +122,8 @@ class Tools:
 
         size: the most conversations, up to 100.
         """
-        proposal = self.instance.post(f"/api/v1/prompts/{prompt_id}/suite-proposals", {"size": size})
+        path = f"/api/v1/prompts/{prompt_id}/suite-proposals"
+        proposal = self.instance.post(path, {"size": size}, harmless=True)
         return texts.page("\n".join(proposal_lines(proposal)), 0)
 
     def list_schedules(self, prompt_id: int) -> str:
@@ -217,7 +219,7 @@ class Tools:
 
     def cancel_gate(self, experiment_id: int) -> str:
         """Cancel a gate that goes on."""
-        self.instance.post(f"/api/v1/experiments/{experiment_id}/cancel")
+        self.instance.post(f"/api/v1/experiments/{experiment_id}/cancel", harmless=True)
         return self.read_gate(experiment_id)
 
     def _prompt(self, prompt_id: int, version: str) -> Any:

@@ -122,7 +122,7 @@ def run(request: GateRequest, stop: Interruption) -> Result:
 def show_forecast(instance: Remote, path: str, body: Mapping[str, Any]) -> None:
     """Show on standard error what the experiment will play and cost. An earlier release has no forecast."""
     try:
-        forecast = instance.post(f"{path}/forecast", body)
+        forecast = instance.post(f"{path}/forecast", body, harmless=True)
     except CouldNotRun as error:
         if error.status not in (404, 405):
             raise

@@ -15,7 +15,8 @@ from reprise_client.cli.failures import CouldNotRun, RefusedRequest
 from reprise_client.whole_answers import whole_answer
 
 TRIES = 8
-RETRIED = (429, 503)
+BUSY, UNAVAILABLE = 429, 503
+MAYBE_DONE = "It may have been carried out, so it was not sent again: look in Reprise before you repeat it."
 REJECTED = (400, 413)
 REFUSED = (*REJECTED, 409)
 NDJSON = "application/x-ndjson"
@@ -26,7 +27,7 @@ PAUSE_MAX_S = 60.0
 # A forge kills a job some seconds after its first signal.
 CANCEL_TRIES = 3
 CANCEL_PAUSE_MAX_S = 1.0
-CANCEL_TIMEOUT_S = 5.0
+CANCEL_S = 5.0
 
 
 class RemoteAnswer(dict[str, Any]):
@@ -51,6 +52,7 @@ class RemoteAnswer(dict[str, Any]):
 class Remote:
     """Repeats requests that a busy (429) or unavailable (503) instance refused, after the seconds of Retry-After.
 
+    A POST that was answered 503 may have started work that costs money, so it is repeated only if it is `harmless`.
     Writes to standard error, once, that it waits.
     """
 
@@ -77,13 +79,15 @@ class Remote:
     def get(self, path: str, **query: Any) -> RemoteAnswer:
         return _content(self._request("GET", path, params=query))
 
-    def post(self, path: str, body: Any = None, *, if_match: str = "") -> RemoteAnswer:
+    def post(self, path: str, body: Any = None, *, if_match: str = "", harmless: bool = False) -> RemoteAnswer:
+        """Post; a `harmless` request changes nothing, or the second time nothing more."""
         headers = {"If-Match": if_match} if if_match else {}
-        return _content(self._request("POST", path, json={} if body is None else body, headers=headers))
+        body = {} if body is None else body
+        return _content(self._request("POST", path, json=body, headers=headers, harmless=harmless))
 
-    def post_for(self, path: str, body: Any = None) -> RemoteAnswer | None:
+    def post_for(self, path: str, body: Any = None, *, harmless: bool = False) -> RemoteAnswer | None:
         """Post; None if there is nothing to answer with (204)."""
-        response = self._request("POST", path, json=body or {})
+        response = self._request("POST", path, json=body or {}, harmless=harmless)
         return None if response.status_code == httpx.codes.NO_CONTENT else _content(response)
 
     def patch(self, path: str, body: Any) -> RemoteAnswer:
@@ -99,7 +103,7 @@ class Remote:
         """
         cancel = f"{path}/cancel"
         try:
-            _content(self._send("POST", cancel, CANCEL_TRIES, _short_sleep, json={}, timeout=CANCEL_TIMEOUT_S))
+            _content(self._send("POST", cancel, CANCEL_TRIES, _short_sleep, harmless=True, json={}, timeout=CANCEL_S))
         except CouldNotRun as problem:
             return problem.status != httpx.codes.CONFLICT
         return True
@@ -166,9 +170,11 @@ class Remote:
         sleep: Callable[[float], None],
         *,
         repeatable: bool = False,
+        harmless: bool = False,
         stream: bool = False,
         **parts: Any,
     ) -> httpx.Response:
+        may_start_work = method == "POST" and not (repeatable or harmless)
         for attempt in range(1, tries + 1):
             try:
                 response = self._client.send(self._client.build_request(method, path, **parts), stream=True)
@@ -178,10 +184,14 @@ class Remote:
                 # A request that did not arrive, and one that has the same effect twice, may be sent again.
                 lost = isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
                 if not (repeatable or lost or method in ("GET", "PUT")) or attempt == tries:
-                    raise CouldNotRun(f"{self._client.base_url}: {str(error) or type(error).__name__}") from error
+                    problem = f"{self._client.base_url}: {str(error) or type(error).__name__}"
+                    is_sent = not lost and isinstance(error, httpx.TransportError)
+                    raise CouldNotRun(f"{problem}. {MAYBE_DONE}" if may_start_work and is_sent else problem) from error
                 problem, retry_after = str(error) or type(error).__name__, ""
             else:
-                if response.status_code not in RETRIED or attempt == tries:
+                if response.status_code == UNAVAILABLE and may_start_work:
+                    raise _maybe_done(response)
+                if response.status_code not in (BUSY, UNAVAILABLE) or attempt == tries:
                     return response
                 problem, retry_after = f"answered {response.status_code}", response.headers.get("Retry-After", "")
                 response.close()
@@ -204,20 +214,36 @@ def _short_sleep(seconds: float) -> None:
     time.sleep(min(seconds, CANCEL_PAUSE_MAX_S))
 
 
+def _maybe_done(response: httpx.Response) -> CouldNotRun:
+    message = _refusal(response).message.rstrip(".")
+    return CouldNotRun(f"{message}. {MAYBE_DONE}", response.status_code)
+
+
 def _content(response: httpx.Response) -> RemoteAnswer:
-    try:
-        content = response.json() if response.content else None
-    except ValueError:
-        content = None
-    source = f"{response.request.method} {response.request.url}"
-    status = response.status_code
-    if response.is_success and isinstance(content, dict):
+    source, status = _source(response), response.status_code
+    if not response.is_success:
+        raise _refusal(response)
+    if isinstance(content := _json(response), dict):
         return RemoteAnswer(source, content)
-    if response.is_success:
-        raise CouldNotRun(f"{source} answered {status}, but no JSON object: is this the address of a Reprise?", status)
+    raise CouldNotRun(f"{source} answered {status}, but no JSON object: is this the address of a Reprise?", status)
+
+
+def _refusal(response: httpx.Response) -> CouldNotRun:
+    content, status = _json(response), response.status_code
     message = content.get("error") if isinstance(content, dict) else None
     kind = RefusedRequest if status in REFUSED else CouldNotRun
-    raise kind(f"{source} answered {status}: {message or '…'}", status)
+    return kind(f"{_source(response)} answered {status}: {message or '…'}", status)
+
+
+def _source(response: httpx.Response) -> str:
+    return f"{response.request.method} {response.request.url}"
+
+
+def _json(response: httpx.Response) -> Any:
+    try:
+        return response.json()
+    except ValueError:
+        return None
 
 
 def connect(url: str, api_key: str, tries: int = TRIES, sleep: Callable[[float], None] = time.sleep) -> Remote:

@@ -86,7 +86,7 @@ def accept(
     accepted: Any = {}
     while picks:
         body = {"name": name, "picks": picks[:ACCEPTED_AT_ONCE]}
-        accepted = instance.post(f"/api/v1/prompts/{prompt_id}/suite-acceptances", body)
+        accepted = instance.post(f"/api/v1/prompts/{prompt_id}/suite-acceptances", body, harmless=True)
         later = {entry["sessionId"] for entry in accepted["leftOut"] if entry.get("why") == "later"}
         left_out += [entry for entry in accepted["leftOut"] if entry["sessionId"] not in later]
         # The first session of a request is never left for later.
@@ -188,7 +188,7 @@ def case_names(instance: Remote, prompt_id: int, name: str) -> list[str]:
 
 def _propose(instance: Remote, prompt_id: int, **options: Any) -> Any:
     named = {"suite" if key == "name" else key: value for key, value in options.items() if value is not None}
-    return instance.post(f"/api/v1/prompts/{prompt_id}/suite-proposals", named)
+    return instance.post(f"/api/v1/prompts/{prompt_id}/suite-proposals", named, harmless=True)
 
 
 def _picks(

@@ -51,7 +51,6 @@ def _produced(step: CheckedCall, arguments: Any) -> ProducedCall:
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.__name__)
-@pytest.mark.timeout(300)
 def test_no_rule_fails_a_call_in_another_form(form: Form) -> None:
     failed = [(name, arguments, message) for name, result, arguments, message in results(form) if result == "failed"]
 
@@ -59,7 +58,6 @@ def test_no_rule_fails_a_call_in_another_form(form: Form) -> None:
 
 
 @pytest.mark.parametrize("form", [form for form in FORMS if form not in EQUAL], ids=lambda form: form.__name__)
-@pytest.mark.timeout(300)
 def test_no_form_passes_without_a_reader(form: Form) -> None:
     assert [(name, arguments) for name, result, arguments, _ in results(form) if result == "passed"] == []
 

@@ -9,7 +9,6 @@ from tests.gate.measure import drafts, played
 SAMPLE = 7  # every seventh draft, so that the test is short
 
 
-@pytest.mark.timeout(300)
 def test_with_a_judge_that_is_right_nothing_harmful_passes_and_nothing_harmless_fails() -> None:
     wrong = [
         (source.name, probe.kind, verdict)
@@ -20,7 +19,6 @@ def test_with_a_judge_that_is_right_nothing_harmful_passes_and_nothing_harmless_
     assert wrong == []
 
 
-@pytest.mark.timeout(300)
 def test_without_a_judge_nothing_harmful_passes() -> None:
     passed = [
         (source.name, probe.kind)

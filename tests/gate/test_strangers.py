@@ -29,19 +29,16 @@ SETS = ("first", "second", "third")  # with no wrong verdict
 
 
 @pytest.mark.parametrize("of", SETS)
-@pytest.mark.timeout(300)
 def test_with_a_judge_that_is_right_no_verdict_is_wrong(of: str) -> None:
     assert wrong(of, 0.0) == []
 
 
 @pytest.mark.parametrize("of", SETS)
-@pytest.mark.timeout(300)
 def test_without_a_judge_no_verdict_is_wrong(of: str) -> None:
     assert wrong(of, None) == []
 
 
 @pytest.mark.parametrize("of", SETS)
-@pytest.mark.timeout(300)
 def test_experiments_with_a_judge_that_errs_are_wrong_in_one_of_a_hundred_at_most(of: str) -> None:
     passed, failed = experiments(of, 0.05, repeats=1)
 
@@ -64,14 +61,12 @@ def test_each_set_has_enough_agents_and_drafts(of: str) -> None:
 
 
 @pytest.mark.parametrize("of", AGENTS)
-@pytest.mark.timeout(300)
 def test_the_page_shows_what_is_measured(of: str) -> None:
     page = read_document("reference/measurements.md")
 
     assert [title for title in ("right", "none") if line(of, title) not in page] == []
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize(("of", "reader"), READERS)
 def test_the_page_shows_what_is_measured_when_proposals_are_confirmed(of: str, reader: str) -> None:
     page = read_document("reference/measurements.md")
@@ -79,7 +74,6 @@ def test_the_page_shows_what_is_measured_when_proposals_are_confirmed(of: str, r
     assert [title for title in ("right", "none") if line(of, title, confirmed=reader) not in page] == []
 
 
-@pytest.mark.timeout(300)
 def test_the_page_shows_what_is_measured_when_no_proposal_is_confirmed() -> None:
     page = read_document("reference/measurements.md")
 
@@ -102,7 +96,6 @@ READS_OF_WRITES = [
 ]
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("chance", [0.0, None])
 def test_with_confirmed_proposals_only_reads_of_tools_that_are_set_to_write_have_a_wrong_verdict(
     chance: float | None,
@@ -110,7 +103,6 @@ def test_with_confirmed_proposals_only_reads_of_tools_that_are_set_to_write_have
     assert wrong("sixth", chance, confirmed="writer") == READS_OF_WRITES
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("chance", [0.0, None])
 def test_no_verdict_is_wrong_when_tools_with_commands_and_statements_are_decided_by_each_call(
     chance: float | None,
@@ -158,14 +150,12 @@ WRONG = {
 }
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("of", WRONG)
 @pytest.mark.parametrize("chance", [0.0, None])
 def test_only_calls_of_reads_that_count_as_writes_have_a_wrong_verdict(of: str, chance: float | None) -> None:
     assert set(wrong(of, chance)) == WRONG[of]
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("of", WRONG)
 def test_no_verdict_is_wrong_when_a_person_has_confirmed_the_reads(of: str) -> None:
     assert wrong(of, 0.0, confirmed="reads") == []

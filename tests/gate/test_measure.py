@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.gate.measure import drafts, played
 
 SAMPLE = 7  # every seventh draft, so that the test is short

@@ -18,6 +18,7 @@ from sqlalchemy import Connection, Engine, QueuePool
 from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
+from app.concurrency import changes
 from app.concurrency.breaker import OutageBreaker
 from app.concurrency.deadline import ServerTimeout, is_over, left_s
 from app.database.engines import (
@@ -138,10 +139,12 @@ class Database:
             with translated(), self._connected(self.engine) as connection:
                 with connection.begin():
                     yield connection
+                    changes.note()
                 connection.info[COMMITTED] = True
             return
         with self._line, self._writing(), self._turns, translated(), self.exclusive_engine.begin() as connection:
             yield connection
+            changes.note()
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -191,6 +194,7 @@ class Database:
         On SQLite, where that saves nothing, it is a transaction.
         """
         commits_by_itself = self._reader is not self.engine
+        changes.note()
         with self.read() if commits_by_itself else self.write() as connection:
             yield connection
 

@@ -16,7 +16,7 @@ import falcon
 import structlog
 from falcon.typing import ReadableIO
 
-from app.concurrency import deadline
+from app.concurrency import changes, deadline
 from app.concurrency.quotas import Quota, Shares, Turns
 from app.errors import Unavailable
 from app.metrics import Metrics
@@ -52,7 +52,7 @@ _SANE_ID = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
 
 @dataclass(frozen=True, slots=True)
 class Deadlines:
-    """Lets a request wait for the database and Redis until `within_s` after its beginning.
+    """Lets a request wait for the database and Redis until `within_s` after its beginning, and notes its changes.
 
     A streamed answer has no deadline. This middleware comes first, so that the deadline covers all others.
     """
@@ -61,6 +61,7 @@ class Deadlines:
 
     def process_request(self, _req: falcon.Request, _resp: falcon.Response) -> None:
         deadline.begin(self.within_s)
+        changes.begin()
 
     def process_response(
         self, _req: falcon.Request, _resp: falcon.Response, _resource: object, _succeeded: bool

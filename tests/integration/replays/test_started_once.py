@@ -40,3 +40,24 @@ def test_an_experiment_is_started_once(
     with pytest.raises(CouldNotRun, match="It may have been carried out, so it was not sent again"):
         start(remote, prompt_id)
     assert world.count("experiments") == before + 1
+
+
+def test_an_experiment_that_was_refused_before_any_change_is_started_by_another_try(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prompt_id = everything(world)["prompt_id"]
+    before = world.count("experiments")
+    start, tries = ExperimentService.start, []
+
+    def away_at_first(service: ExperimentService, **command: Any) -> Any:
+        tries.append(command)
+        if len(tries) == 1:
+            raise Unavailable("All database connections are in use; try again.")
+        return start(service, **command)
+
+    monkeypatch.setattr(ExperimentService, "start", away_at_first)
+    transport = httpx.WSGITransport(app=world.client.app)
+    remote = Remote("http://testserver", world.key, transport=transport, sleep=lambda _: None)
+    by_a_command(remote, prompt_id)
+
+    assert (len(tries), world.count("experiments")) == (2, before + 1)

@@ -45,6 +45,20 @@ def test_a_post_that_may_have_started_work_is_not_sent_again() -> None:
     assert (problem.value.status, slept) == (503, [])
 
 
+@pytest.mark.parametrize(("value", "is_repeated"), [("true", True), ("false", False), ("", False)])
+def test_a_post_that_was_refused_before_any_change_is_sent_again(value: str, is_repeated: bool) -> None:
+    refused = httpx.Response(503, headers={"X-Unchanged": value}, json={"error": "The database is away."})
+    answers = iter([refused, httpx.Response(200, json={"id": 1})])
+    instance, slept = remote(lambda _: next(answers))
+
+    if is_repeated:
+        assert instance.post("/api/v1/x") == {"id": 1}
+    else:
+        with pytest.raises(CouldNotRun):
+            instance.post("/api/v1/x")
+    assert len(slept) == is_repeated
+
+
 def test_a_harmless_post_is_sent_again() -> None:
     answers = iter([httpx.Response(503)] * 4 + [httpx.Response(200, json={"id": 1})] * 2)
     instance, _ = remote(lambda _: next(answers))

@@ -52,7 +52,8 @@ class RemoteAnswer(dict[str, Any]):
 class Remote:
     """Repeats requests that a busy (429) or unavailable (503) instance refused, after the seconds of Retry-After.
 
-    A POST that was answered 503 may have started work that costs money, so it is repeated only if it is `harmless`.
+    A POST that was answered 503 may have started work that costs money. It is repeated only if it is `harmless`, or if
+    the answer names it as refused before any change.
     Writes to standard error, once, that it waits.
     """
 
@@ -189,7 +190,8 @@ class Remote:
                     raise CouldNotRun(f"{problem}. {MAYBE_DONE}" if may_start_work and is_sent else problem) from error
                 problem, retry_after = str(error) or type(error).__name__, ""
             else:
-                if response.status_code == UNAVAILABLE and may_start_work:
+                is_unchanged = response.headers.get("X-Unchanged") == "true"
+                if response.status_code == UNAVAILABLE and may_start_work and not is_unchanged:
                     raise _maybe_done(response)
                 if response.status_code not in (BUSY, UNAVAILABLE) or attempt == tries:
                     return response

@@ -139,7 +139,6 @@ class Machine(Steps, RuleBasedStateMachine):
         try:
             if sys.exc_info()[0] is None:
                 self.settle()
-                self.is_broken = False
         finally:
             for station in self.site.stations.values():
                 if station.process.is_busy:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hypothesis import HealthCheck, Phase, seed, settings
-from hypothesis.errors import FlakyFailure
+from hypothesis.errors import Flaky
 from hypothesis.stateful import run_state_machine_as_test
 
 from tests.states.machine import Machine
@@ -26,29 +26,29 @@ SEARCH = settings(
 
 def search(site: Site, machine: type[Machine], chosen_seed: int | None = None, *, examples: int = EXAMPLES) -> None:
     """Try examples; raises `Broken` for the first that breaks a promise."""
+    tried: list[Machine] = []
 
     def new() -> Machine:
-        return machine(site)
+        tried.append(machine(site))
+        return tried[-1]
 
     chosen = settings(SEARCH, max_examples=examples)
     try:
         run_state_machine_as_test(new if chosen_seed is None else seed(chosen_seed)(new), settings=chosen)
-    except FlakyFailure as flaky:
-        # What was broken once is broken; what processes have cached meanwhile may hide it.
-        raise flaky.exceptions[0] from flaky
+    except (Broken, Flaky) as error:
+        # What was broken once is broken, even if it breaks elsewhere when Hypothesis tries it again: processes have
+        # cached more by then. Hypothesis' own error has the steps.
+        for number, example in enumerate(tried, start=1):
+            if example.problem:
+                example.problem.example = number
+                raise example.problem from error
+        raise
 
 
 def examples_until_broken(site: Site, machine: type[Machine], chosen_seed: int) -> int | None:
     """Return the number of the example that breaks a promise; None if there is none among `EXAMPLES`."""
-    tried: list[Machine] = []
-
-    class Counted(machine):  # type: ignore[misc, valid-type]
-        def __init__(self, site: Site) -> None:
-            super().__init__(site)
-            tried.append(self)
-
     try:
-        search(site, Counted, chosen_seed)
-    except Broken:
-        return 1 + next(number for number, example in enumerate(tried) if example.is_broken)
+        search(site, machine, chosen_seed)
+    except Broken as broken:
+        return broken.example
     return None

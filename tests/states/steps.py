@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import redis
 from dramatiq import Message
@@ -28,7 +28,9 @@ def nth_of(members: Sequence[T], nth: int) -> T:
 
 
 class Broken(AssertionError):
-    """A promise was broken."""
+    """A promise was broken, in an example that is counted from 1."""
+
+    example = 0
 
 
 class Steps:
@@ -38,7 +40,7 @@ class Steps:
         super().__init__()
         self.site = site
         self.is_settling = False
-        self.is_broken = True
+        self.problem: Broken | None = None
         site.empty()
         self.before = self.rows()
 
@@ -82,7 +84,11 @@ class Steps:
 
     def require(self, holds: object, what: str) -> None:
         if not holds:
-            raise Broken(what)
+            self.fail(what)
+
+    def fail(self, what: str, cause: BaseException | None = None) -> NoReturn:
+        self.problem = Broken(what)
+        raise self.problem from cause
 
     def go(self, name: str) -> None:
         """Do one step of a process, and check what others can see of it, also in a transaction."""
@@ -94,7 +100,7 @@ class Steps:
             error = process.go()
         if error is not None and not isinstance(error, Unavailable):
             if not isinstance(error, Killed):
-                raise Broken(f"{name} has failed: {error!r}") from error
+                self.fail(f"{name} has failed: {error!r}", error)
             self.restart(name)
         if process.has_acted():
             self.observe(name)
@@ -198,9 +204,10 @@ class Steps:
         for number in range(ROUNDS_MAX):
             self.receive_all(WORKERS[number % len(WORKERS)])
             if self.is_done:
-                return self.check_end()
+                self.check_end()
+                return
             self.do_round()
-        raise Broken(f"work never ends: {list(self.before.values())}")
+        self.fail(f"work never ends: {list(self.before.values())}")
 
     def warm_up(self) -> None:
         """Do undisturbed work in each process, so that each has cached what it caches."""

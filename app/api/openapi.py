@@ -61,17 +61,10 @@ RESPONSE_HEADERS = {
     "RateLimit-Remaining": _count("Requests left."),
     "RateLimit-Reset": _count("Seconds until the minute of the rate limit ends."),
     "Retry-After": _count("Seconds to wait before the next try."),
-    "X-Unchanged": _header("`true` if the request was refused before it changed anything, so that it may be repeated."),
     "WWW-Authenticate": _header("Bearer."),
 }
 RATE_HEADERS = ("RateLimit-Policy", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
-STATUS_HEADERS = {
-    201: ("Location",),
-    202: ("Location",),
-    401: ("WWW-Authenticate",),
-    429: ("Retry-After",),
-    503: ("Retry-After", "X-Unchanged"),
-}
+STATUS_HEADERS = {201: ("Location",), 202: ("Location",), 401: ("WWW-Authenticate",), 429: ("Retry-After",)}
 
 
 class Error(AnswerSchema):

@@ -10,7 +10,7 @@ _MEMORY = re.compile(r"(?<![\w.])(\d{1,15}(?:\.\d{1,9})?)([KMGTP])i(?!\w)")
 _PROCESSORS = re.compile(r"(?<=cpu=)(\d{1,9}(?:\.\d{1,9})?)(m?)(?![\w.])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _TIME = re.compile(r"-?(?:\d{1,9}[smhdw])++")
-_PART = re.compile(r"(\d+)([smhdw])")
+_PART = re.compile(r"(\d{1,9})([smhdw])")
 _UNITS = "KMGTP"
 
 

@@ -34,7 +34,7 @@ from app.models.experiments import experiments
 from app.models.idempotency_keys import idempotency_keys
 from app.models.organizations import projects
 from app.models.prompts import prompts
-from app.models.queries import changes_row, count_rows, first_batch_id, id_pairs, pieces
+from app.models.queries import changes_row, count_rows, first_batch_id, list_rows, pieces
 from app.models.replays import replays
 from app.models.runs import UNFINISHED, run_file_chunks
 from app.models.scores import remove_of_turns, scores
@@ -254,14 +254,27 @@ def mark_project(connection: Connection, *, project_id: int, now: datetime) -> l
     return ids
 
 
-def erased_prompts(connection: Connection, *, since: datetime) -> list[tuple[int, int, int]]:
-    """Return (prompt id, project id, organization id) of the prompts that were erased since then."""
+@dataclass(frozen=True, slots=True)
+class Erased:
+    """An erased prompt or project."""
+
+    id: int
+    project_id: int
+    organization_id: int
+    erased_at: datetime
+
+
+def erased_prompts(connection: Connection, *, since: datetime) -> list[Erased]:
+    """List the prompts that were erased since then."""
     c = prompts.c
-    owned = select(c.id, c.project_id, projects.c.organization_id).join(projects, projects.c.id == c.project_id)
-    return [(row[0], row[1], row[2]) for row in connection.execute(owned.where(c.erased_at >= since))]
+    owned = select(c.id, c.project_id, projects.c.organization_id, c.erased_at).join(
+        projects, projects.c.id == c.project_id
+    )
+    return list_rows(connection, Erased, owned.where(c.erased_at >= since))
 
 
-def erased_projects(connection: Connection, *, since: datetime) -> dict[int, int]:
-    """Return {project id: organization id} of the projects that were erased since then."""
-    owned = select(projects.c.id, projects.c.organization_id).where(projects.c.erased_at >= since)
-    return id_pairs(connection, owned)
+def erased_projects(connection: Connection, *, since: datetime) -> list[Erased]:
+    """List the projects that were erased since then."""
+    c = projects.c
+    owned = select(c.id, c.id, c.organization_id, c.erased_at).where(c.erased_at >= since)
+    return list_rows(connection, Erased, owned)

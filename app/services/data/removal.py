@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -20,9 +20,10 @@ from app.models.base import earlier_now
 from app.models.data_policies import DataPolicy
 from app.models.prompts import NO_PROMPT
 from app.models.queries import delete_rows
-from app.models.removal import TurnScope
+from app.models.removal import Erased, TurnScope
 from app.otlp.masking import Rule, checked
 from app.redis_store.epochs import Epochs
+from app.services.data.erasures import Erasures
 from app.services.masking.rules import MaskingRules
 from app.services.sessions.service import require_session
 from app.timestamps import Now
@@ -160,8 +161,6 @@ OF_BOTH = (
     "schedule_runs",
     "schedules",
 )
-# Runs and batches that had begun before an erasure may store rows for this time; a run may last a day.
-AFTERMATH = timedelta(days=2)
 # Each attempt removes the rows that were stored during the previous one; no new work begins for an erased prompt.
 ATTEMPTS = 3
 
@@ -172,6 +171,8 @@ class DeletionService:
     now: Now
     remover: Remover
     epochs: Epochs
+    _prompts: Erasures = field(default_factory=Erasures, init=False)
+    _projects: Erasures = field(default_factory=Erasures, init=False)
     _prompt_turns: RoundRobin = field(default_factory=RoundRobin, init=False)
     _project_turns: RoundRobin = field(default_factory=RoundRobin, init=False)
 
@@ -216,23 +217,26 @@ class DeletionService:
 
     def sweep(self) -> None:
         """Finish interrupted erasures, and remove rows that were stored after an erasure began."""
-        since = self.now() - AFTERMATH
+        now = self.now()
         with self.database.read() as connection:
-            prompts = removal.erased_prompts(connection, since=since)
-            projects = removal.erased_projects(connection, since=since)
-        project_of = {prompt_id: project_id for prompt_id, project_id, _ in prompts}
-        owners = {prompt_id: organization_id for prompt_id, _, organization_id in prompts}
+            prompts = self._prompts.due(lambda since: removal.erased_prompts(connection, since=since), now=now)
+            projects = self._projects.due(lambda since: removal.erased_projects(connection, since=since), now=now)
         until = self.remover.monotonic() + SWEEP_S
 
         def empty_some(prompt_id: int) -> bool:
+            steps = _steps_of_prompt(prompts[prompt_id].project_id, prompt_id)
             try:
-                return self.remover.some(_steps_of_prompt(project_of[prompt_id], prompt_id)) > 0
+                return self.remover.some(self._prompts.until_empty(prompts[prompt_id], steps)) > 0
             except IntegrityError as error:
                 _log_conflict(prompt_id, error)
                 return False
 
-        self._prompt_turns.serve(owners, empty_some, is_over=lambda: self.remover.monotonic() >= until)
-        self.remover.exhaust_in_turn(self._project_turns, projects, _steps_of_project)
+        self._prompt_turns.serve(_owners(prompts), empty_some, is_over=lambda: self.remover.monotonic() >= until)
+        self.remover.exhaust_in_turn(
+            self._project_turns,
+            _owners(projects),
+            lambda project_id: self._projects.until_empty(projects[project_id], _steps_of_project(project_id)),
+        )
 
     def _empty_prompt(self, project_id: int, prompt_id: int) -> None:
         """Remove the prompt's rows; if running work stores more of them, the next sweep removes these."""
@@ -249,6 +253,11 @@ class DeletionService:
     def _empty_project(self, project_id: int) -> None:
         for step in _steps_of_project(project_id):
             self.remover.exhaust(step)
+
+
+def _owners(erasures: Mapping[int, Erased]) -> dict[int, int]:
+    """Return {id: organization}."""
+    return {id_: erased.organization_id for id_, erased in erasures.items()}
 
 
 def _log_conflict(prompt_id: int, error: IntegrityError) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from app.errors import NotFound
+from app.models import removal
 from app.models.audit_log import audit_log
+from app.services.data.removal import DeletionService
 from app.services.ingest.service import KnownPrompts
 from tests.integration.data.conftest import counts
 from tests.support.conversations import export as conversation
@@ -16,7 +19,7 @@ from tests.support.exports import export, span
 from tests.support.full_project import MARK, TURNS, everything
 from tests.support.readable import tables_with
 from tests.support.waiting import wait_until
-from tests.support.world import World, new_world
+from tests.support.world import World, beside, new_world
 
 
 def mine(world: World, word: str) -> str:
@@ -149,8 +152,6 @@ def test_what_is_remembered_of_prompts_is_asked_again_after_seconds(world: World
 
 
 def test_an_erasure_that_was_interrupted_is_finished_by_the_clock(world: World) -> None:
-    from app.models import removal
-
     made = of_one_prompt(world)
     now = world.container.now()
     with world.container.database.write() as connection:
@@ -162,6 +163,36 @@ def test_an_erasure_that_was_interrupted_is_finished_by_the_clock(world: World) 
         return {table for table, count in counts(world).items() if count} <= {"rejected_spans"}
 
     wait_until(is_finished, "the erasure")
+
+
+def marked_erased(world: World) -> None:
+    """Make a prompt with a session, and erase the project up to the mark, where the process dies."""
+    everything(world)
+    with world.container.database.write() as connection:
+        removal.mark_project(connection, project_id=world.project_id, now=world.container.now())
+
+
+def sweep_until_empty(world: World, deletion: DeletionService) -> None:
+    def is_empty() -> bool:
+        deletion.sweep()
+        return {*counts(world).values(), world.count("api_keys")} == {0}
+
+    wait_until(is_empty, "the erasure")
+
+
+def test_an_erasure_is_finished_also_if_the_process_starts_again_after_days(world: World) -> None:
+    marked_erased(world)
+    later = world.container.now() + timedelta(days=3)
+    sweep_until_empty(world, beside(world.container, now=lambda: later).services.deletion)
+
+
+def test_an_erasure_is_finished_also_if_the_clock_did_not_work_for_days(world: World) -> None:
+    now = [world.container.now()]
+    deletion = beside(world.container, now=lambda: now[0]).services.deletion
+    deletion.sweep()
+    marked_erased(world)
+    now[0] += timedelta(days=3)
+    sweep_until_empty(world, deletion)
 
 
 def test_nothing_of_an_erased_project_is_left_but_the_audit_log(world: World) -> None:

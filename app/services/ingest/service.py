@@ -66,7 +66,7 @@ ELEMENTS_READ = 2_000_000
 
 
 class _Written(NamedTuple):
-    """The number of new spans, the turns in which some may be copies of earlier ones, and what they add to turns."""
+    """The number of new spans, the turns in which some may be copies of earlier ones, and the turns of all spans."""
 
     stored: int
     shared: Sequence[TurnKey]
@@ -208,6 +208,7 @@ class IngestService:
             written = [self._write(project_id, piece, budget, evaluated=evaluated) for piece in pieces]
             stored = sum(piece.stored for piece in written)
             self.settler.settle(project_id, sorted(set().union(*(piece.shared for piece in written))))
+            # Also turns of stored spans: the delivery that stored them may have ended before it joined them.
             self.joiner.join(project_id, [part for piece in written for part in piece.parts])
             if form.agent:
                 self.adoption.fill(project_id, form.agent, _of_prompt(kept, form.prompt_id))
@@ -270,7 +271,7 @@ class IngestService:
                 observed.add(connection, observed_rows(project_id, batch_id, new_parts))
                 if self.searchable:
                     search.note_batch(connection, project_id=project_id, batch_id=batch_id)
-            return _Written(stored, shared, new_parts)
+            return _Written(stored, shared, parts)
 
         return self.database.retrying(work)
 

@@ -7,9 +7,11 @@ import secrets
 from collections.abc import Sequence
 from itertools import permutations
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
+from app.errors import Unavailable
 from app.models import turns
 from app.services.ingest import joining
 from tests.support import protobuf
@@ -113,6 +115,28 @@ def test_a_turn_that_fails_joins_the_turn_that_it_names(world: World) -> None:
     send(world, prompt_id, turn(prompt_id, 0, "resp_0"), failed)
 
     assert sessions(world, prompt_id) == [["question 0", "question 1"]]
+
+
+@pytest.mark.parametrize(
+    ("before", "failing", "after"), [([0], [1], [2]), ([2], [1], [0]), ([0, 1], [2], []), ([], [0, 1, 2], [])]
+)
+def test_a_batch_that_failed_before_it_was_joined_is_joined_when_it_is_sent_again(
+    world: World, monkeypatch: pytest.MonkeyPatch, before: list[int], failing: list[int], after: list[int]
+) -> None:
+    prompt_id = world.prompt()
+    turns = chain(prompt_id, 3)
+    for number in before:
+        send(world, prompt_id, turns[number])
+    batch = [turns[number] for number in failing]
+    with monkeypatch.context() as patched:
+        patched.setattr(joining.TurnJoiner, "join", Mock(side_effect=Unavailable("The database is away.")))
+        assert world.send(export(*batch)).status_code == 503
+
+    send(world, prompt_id, *batch)
+    for number in after:
+        send(world, prompt_id, turns[number])
+
+    assert sessions(world, prompt_id) == [QUESTIONS]
 
 
 def test_turns_of_other_conversations_cost_no_query(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -88,6 +88,43 @@ def test_groups_are_versions_models_days_or_labels_and_filters_choose_among_them
     assert found(to="2020-01-01") == []
 
 
+def test_a_label_has_what_its_versions_have_each_once(world: World) -> None:
+    prompt_id = world.prompt()
+    path = f"/api/v1/prompts/{prompt_id}"
+    hashes = []
+    for value in ("first", "second", "third"):
+        assert world.patch(path, json={"value": value}).status_code == 200
+        hashes.append(world.post(f"{path}/commit").json["commitHash"])
+    for label, version in (("whole", 0), ("split", 0), ("within-one-version", 1), ("unused", 2)):
+        body = {"commitHash": hashes[version]}
+        assert world.put(f"{path}/labels/{label}", json=body).status_code == 200
+    for label in ("split", "within-one-version"):
+        body = {"commitHash": hashes[1], "share": 0.5}
+        assert world.put(f"{path}/labels/{label}", json=body).status_code == 200
+    turns = [turn(prompt_id, hashes[version], ms=1_000 * (version + 1)) for version in (0, 1, 1)]
+    recorded(world, *turns)
+    for value, scored in enumerate(turns):
+        score = {"name": "helpful", "value": value, "target": {"traceId": scored["traceId"]}}
+        assert world.post("/api/v1/scores", json=score).status_code in (200, 201)
+    ran = world.post("/api/v1/prompts/run", json={"id": prompt_id, "question": "Hi", "label": "whole"})
+    assert ran.status_code == 200, ran.text
+
+    by_label = {
+        group["label"]: (
+            group["sessions"]["sessions"],
+            [(score["count"], score["mean"]["value"]) for score in group["scores"]],
+            (group["runs"]["runs"], group["runs"]["p50Ms"] is not None),
+        )
+        for group in groups(world, prompt_id, groupBy="label")
+    }
+
+    assert by_label == {
+        "whole": (1, [(1, 0.0)], (1, True)),
+        "split": (3, [(3, 1.0)], (1, True)),
+        "within-one-version": (2, [(2, 1.5)], (0, False)),
+    }
+
+
 def test_runs_replays_and_scores_come_with_the_sessions(world: World) -> None:
     prompt_id = world.prompt()
     scored = turn(prompt_id, "a")

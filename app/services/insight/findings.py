@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from app.experiments.comparison import Estimate, Finding, estimated_mean, estimated_quantile, estimated_share
 from app.experiments.statistics import percentile
-from app.sessions.figures import PER_USD, Figures
+from app.sessions.figures import PER_USD, Figures, total
 
 SCORES_MAX = 50
 """Score names that are returned of a group."""
@@ -84,6 +85,26 @@ class Scored:
     @property
     def mean(self) -> Estimate:
         return estimated_mean(self.values)
+
+
+def added_up(group_by: str, key: Any, groups: Sequence[Insight]) -> Insight:
+    """Return one group with all that is in the groups."""
+    values: defaultdict[str, list[float]] = defaultdict(list)
+    for group in groups:
+        for name, of_group in group.values.items():
+            values[name] += of_group
+    return Insight(
+        group_by,
+        key,
+        sessions=total(group.sessions for group in groups),
+        runs=sum(group.runs for group in groups),
+        runs_failed=sum(group.runs_failed for group in groups),
+        runs_cost_usd=sum(group.runs_cost_usd for group in groups),
+        run_ms=[ms for group in groups for ms in group.run_ms],
+        replays_passed=sum(group.replays_passed for group in groups),
+        replays_failed=sum(group.replays_failed for group in groups),
+        values=values,
+    )
 
 
 def _quantiles(sketch: Any, *, per: float = 1) -> tuple[Estimate, Estimate]:

@@ -17,7 +17,7 @@ from app.models import insight, insight_sources, prompt_versions, usage
 from app.models.insight_sources import RecentRun, RecentScore, ReplayCount
 from app.models.prompts import PromptHead
 from app.models.usage import Spent, UsageFilter
-from app.services.insight.findings import Insight, findings
+from app.services.insight.findings import Insight, added_up, findings
 from app.services.prompts.reader import PromptReader
 from app.sessions.figures import Figures, FiguresSum, only
 from app.sessions.sums import Kind, names_in
@@ -131,29 +131,44 @@ def comparison_of(groups: Iterable[Insight], before: str, after: str) -> Version
 
 def _labels_of(head: PromptHead) -> Mapping[str, Collection[str]]:
     """Return the labels that now point to each version, by the version's hash."""
-    labels: dict[str, list[str]] = defaultdict(list)
+    labels: dict[str, set[str]] = defaultdict(set)
     for name, label in head.labels.items():
         for commit_hash in (label.commit_hash, *([label.split.commit_hash] if label.split else [])):
-            labels[commit_hash].append(name)
+            labels[commit_hash].add(name)
     return labels
 
 
 def _grouped(
     parts: Iterable[tuple[_Place, Part]], group_by: GroupBy, labels: Mapping[str, Collection[str]]
 ) -> list[Insight]:
+    if group_by == "label":
+        labelled = ((place, part) for place, part in parts if place.version in labels)
+        return _by_label(_by_place(labelled, "version"), labels)
+    return _by_place(parts, group_by)
+
+
+def _by_place(parts: Iterable[tuple[_Place, Part]], group_by: GroupBy) -> list[Insight]:
     groups: dict[Any, Insight] = {}
     figures: dict[Any, FiguresSum] = defaultdict(FiguresSum)
     for place, part in parts:
-        keys = labels.get(place.version, ()) if group_by == "label" else (getattr(place, group_by) or None,)
-        for key in keys:
-            group = groups.setdefault(key, Insight(group_by, key))
-            if isinstance(part, Figures):
-                figures[key].add(part)
-            else:
-                _add(group, part)
+        key = getattr(place, group_by) or None
+        group = groups.setdefault(key, Insight(group_by, key))
+        if isinstance(part, Figures):
+            figures[key].add(part)
+        else:
+            _add(group, part)
     for key, of_key in figures.items():
         groups[key].sessions = of_key.figures
     return list(groups.values())
+
+
+def _by_label(versions: Iterable[Insight], labels: Mapping[str, Collection[str]]) -> list[Insight]:
+    """Add up the versions of each label. A label has at most two, so this does not depend on the number of parts."""
+    versions_of: dict[str, list[Insight]] = defaultdict(list)
+    for version in versions:
+        for label in labels[version.key]:
+            versions_of[label].append(version)
+    return [added_up("label", label, of_label) for label, of_label in versions_of.items()]
 
 
 def _add(group: Insight, part: Spent | RecentRun | RecentScore | ReplayCount) -> None:

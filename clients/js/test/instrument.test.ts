@@ -5,7 +5,7 @@ import { context, trace } from "@opentelemetry/api";
 import { NodeTracerProvider } from "@opentelemetry/sdk-trace-node";
 
 import { conversation, instrument, runTool, spanProcessor, tool, turn } from "../src/instrument/index.js";
-import { inWorld, KEY, record } from "./world.js";
+import { inWorld, KEY, record, spanWith } from "./world.js";
 
 inWorld("every span within a conversation names it, its user and its prompt", async (world) => {
   const processor = await world.start();
@@ -118,6 +118,48 @@ inWorld("no value of the application breaks a tool", async (world) => {
   assert(await processor.flush());
   assert.equal(world.collector.stored.length, 7);
 });
+
+inWorld("a span with an invalid time is written, and so are later spans", async (world) => {
+  const processor = await world.start();
+  trace.getTracer("library").startSpan("undated").end(new Date(NaN));
+  await processor.forceFlush();
+  record("later");
+
+  assert(await processor.flush());
+  assert.deepEqual(world.collector.names, ["undated", "later"]);
+  assert.equal(world.collector.stored[0]?.endTimeUnixNano, "0");
+});
+
+inWorld("a turn has its time although a span within has none", async (world) => {
+  const processor = await world.start();
+  await turn("Where is it?", (held) => {
+    record("dated");
+    trace.getTracer("library").startSpan("undated").end(new Date(NaN));
+    held.answer("Here.");
+  });
+  await processor.flush();
+
+  const [chat, dated] = ["chat", "dated"].map((name) => world.collector.stored.find((span) => span.name === name));
+  assert(BigInt(chat!.startTimeUnixNano) > BigInt(dated!.endTimeUnixNano));
+});
+
+for (const [name, broken] of Object.entries({
+  "a span that can't be encoded": { status: null },
+  "a span of which the resource can't be encoded": { resource: null },
+})) {
+  inWorld(`${name} is dropped with one warning, and later spans are written`, async (world) => {
+    const processor = await world.start();
+    for (let number = 0; number < 2; number += 1) {
+      processor.onEnd(spanWith(broken));
+      await processor.forceFlush();
+    }
+    record("later");
+
+    assert(await processor.flush());
+    assert.deepEqual(world.collector.names, ["later"]);
+    assert.equal(world.warnings.filter((warning) => warning.includes("dropped")).length, 1);
+  });
+}
 
 inWorld("messages can be left out", async (world) => {
   const processor = await world.start({ captureContent: false });

@@ -10,6 +10,7 @@ import { test, type TestContext } from "node:test";
 import { context, trace } from "@opentelemetry/api";
 
 import { instrument, type InstrumentOptions, type RepriseSpanProcessor } from "../src/instrument/index.js";
+import type { FinishedSpan } from "../src/instrument/otlp-json.js";
 import { Collector } from "./collector.js";
 
 export const PACE = { firstRetryMs: 5, lastRetryMs: 20, idleMs: 60_000, busyMs: 5 };
@@ -61,4 +62,22 @@ export function inWorld(name: string, run: (world: World) => Promise<void>): voi
 
 export function record(...names: string[]): void {
   for (const name of names) trace.getTracer("app").startSpan(name).end();
+}
+
+/** Returns a span that has ended, with these parts in place of valid ones. */
+export function spanWith(parts: object): FinishedSpan {
+  return {
+    name: "one",
+    kind: 0,
+    spanContext: () => ({ traceId: "1".repeat(32), spanId: "1".repeat(16), traceFlags: 1 }),
+    startTime: [1, 5],
+    endTime: [2, 0],
+    status: { code: 0 },
+    attributes: {},
+    links: [],
+    events: [],
+    resource: { attributes: {} },
+    droppedAttributesCount: 0,
+    ...parts,
+  } as unknown as FinishedSpan;
 }

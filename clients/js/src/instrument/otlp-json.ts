@@ -38,12 +38,20 @@ export interface Batch {
   readonly spans: number;
 }
 
-/** Yields export requests of at most `limit` characters that have all spans in their order. */
-export function* batches(spans: Iterable<FinishedSpan>, limit = BATCH_LENGTH): Generator<Batch> {
+/**
+ * Yields export requests of at most `limit` characters that have all spans in their order. A span that can't be encoded
+ * is left out, and `onBroken` gets the error.
+ */
+export function* batches(
+  spans: Iterable<FinishedSpan>,
+  onBroken: (error: unknown) => void,
+  limit = BATCH_LENGTH,
+): Generator<Batch> {
   let batch: Encoded[] = [];
   let length = 0;
   for (const span of spans) {
-    const encoded = { span, json: JSON.stringify(spanOf(span)) };
+    const encoded = encode(span, onBroken);
+    if (encoded === null) continue;
     if (batch.length > 0 && length + encoded.json.length > limit) {
       yield exportOf(batch);
       batch = [];
@@ -58,6 +66,15 @@ export function* batches(spans: Iterable<FinishedSpan>, limit = BATCH_LENGTH): G
 interface Encoded {
   readonly span: FinishedSpan;
   readonly json: string;
+}
+
+function encode(span: FinishedSpan, onBroken: (error: unknown) => void): Encoded | null {
+  try {
+    return { span, json: JSON.stringify(spanOf(span)) };
+  } catch (error) {
+    onBroken(error);
+    return null;
+  }
 }
 
 function exportOf(batch: readonly Encoded[]): Batch {
@@ -111,8 +128,11 @@ function ids({ traceId, spanId, traceState, traceFlags }: SpanContext): object {
   return { traceId, spanId, traceState: traceState?.serialize() ?? "", flags: traceFlags };
 }
 
+/** Returns Unix nanoseconds; 0, which is no time in OTLP, for the time of an invalid date, which the SDK keeps as NaN. */
 function nanoseconds([seconds, nanos]: HrTime): string {
-  return String(BigInt(seconds) * 1_000_000_000n + BigInt(Math.round(nanos)));
+  const whole = Math.floor(seconds);
+  const rest = Math.round((seconds - whole) * 1e9 + nanos);
+  return Number.isFinite(rest) ? String(BigInt(whole) * 1_000_000_000n + BigInt(rest)) : "0";
 }
 
 function pairs(attributes: object | undefined, depth: number): object[] {

@@ -86,15 +86,27 @@ export class RepriseSpanProcessor {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     this.#written = this.#written.then(async () => {
-      while (this.#queue.length > 0) {
-        for (const batch of batches(this.#queue.splice(0, BATCH_SPANS))) {
-          this.#writing.add(batch);
-          await this.#delivery.put(batch);
-          this.#writing.delete(batch);
-        }
-      }
+      while (this.#queue.length > 0) await this.#put(this.#queue.splice(0, BATCH_SPANS));
     });
     return this.#written;
+  }
+
+  /** Puts these spans on disk. Does not reject, so that later spans are written whatever these have. */
+  async #put(spans: readonly FinishedSpan[]): Promise<void> {
+    try {
+      for (const batch of this.#batches(spans)) {
+        this.#writing.add(batch);
+        await this.#delivery.put(batch).finally(() => this.#writing.delete(batch));
+      }
+    } catch (error) {
+      this.#warnings.once(`Spans can't be written and are dropped: ${String(error)}`);
+    }
+  }
+
+  #batches(spans: readonly FinishedSpan[]): Iterable<Batch> {
+    return batches(spans, (error) => {
+      this.#warnings.once(`Spans that can't be encoded are dropped: ${String(error)}`);
+    });
   }
 
   /** Sends what is there when the process has nothing else to do. Without new spans it does so once. */
@@ -108,7 +120,7 @@ export class RepriseSpanProcessor {
   /** Keeps what is in memory when the process ends at once. What was in the midst of being written is written twice. */
   #keepAll(): void {
     try {
-      for (const batch of [...this.#writing, ...batches(this.#queue.splice(0))]) {
+      for (const batch of [...this.#writing, ...this.#batches(this.#queue.splice(0))]) {
         this.#spool.putSync(gzipSync(batch.body), batch.spans);
       }
     } catch (error) {

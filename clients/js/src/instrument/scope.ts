@@ -22,12 +22,12 @@ export function closeTurn(traceId: string): HrTime | null {
   return end;
 }
 
-/** Notes a span of a turn that has ended. */
+/** Notes a span of a turn that has ended. An end that is no time, as an invalid date gives, is not the latest. */
 export function noteSpan(traceId: string, attributes: Attributes, end: HrTime): void {
   const latest = silentTurns.get(traceId);
   if (latest === undefined) return;
   if (isModelCall(attributes)) silentTurns.delete(traceId);
-  else silentTurns.set(traceId, laterOf(latest, end));
+  else silentTurns.set(traceId, Number.isFinite(end[0] + end[1]) ? laterOf(latest, end) : latest);
 }
 
 export function laterOf(one: HrTime, other: HrTime): HrTime {

@@ -240,6 +240,41 @@ def test_rejected_spans_are_reported_once_in_the_words_of_reprise(
     assert warnings(caplog) == ["Reprise rejected 1 of 1 spans: span 0123456789abcdef has no name"]
 
 
+def test_a_span_that_can_not_be_encoded_is_dropped_with_one_warning_and_no_other_span_is(
+    start: Instrument, collector: Collector, caplog: pytest.LogCaptureFixture
+) -> None:
+    instrumentation = start()
+    for name in ("one", "two"):
+        broken = trace.get_tracer("library").start_span("broken", kind=None)  # type: ignore[arg-type]
+        broken.end()
+        record(name)
+        assert instrumentation.flush(60)
+
+    assert collector.names == ["one", "two"]
+    [warning] = warnings(caplog)
+    assert warning.startswith("Spans that can't be encoded are dropped: AttributeError")
+
+
+def test_a_span_with_an_invalid_time_is_sent(start: Instrument, collector: Collector) -> None:
+    instrumentation = start()
+    trace.get_tracer("library").start_span("undated").end(float("nan"))  # type: ignore[arg-type]
+    record("later")
+
+    assert instrumentation.flush(60)
+
+    assert collector.names == ["undated", "later"]
+
+
+def test_a_map_as_the_name_of_an_operation_breaks_no_application(start: Instrument, collector: Collector) -> None:
+    instrumentation = start()
+    attributes = {"gen_ai.operation.name": {"of": "map"}}
+    trace.get_tracer("library").start_span("one", attributes=attributes).end()
+
+    assert instrumentation.flush(60)
+
+    assert collector.names == ["one"]
+
+
 def test_the_oldest_go_when_more_waits_than_may(
     start: Instrument, collector: Collector, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

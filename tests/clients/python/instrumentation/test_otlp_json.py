@@ -37,8 +37,13 @@ def provider() -> Provider:
     return Provider()
 
 
+def unexpected(error: Exception) -> None:
+    """Fail the test of a span that can't be encoded."""
+    raise error
+
+
 def encoded(provider: Provider) -> Any:
-    [batch] = batches(provider.spans)
+    [batch] = batches(provider.spans, unexpected)
     return json.loads(batch.body)
 
 
@@ -104,9 +109,19 @@ def test_the_official_classes_read_it(provider: Provider) -> None:
 def test_the_server_accepts_any_value(provider: Provider, value: Any) -> None:
     provider.tracer.start_span("one", attributes={"service.prompt.id": 17, "value": value}).end()
 
-    [batch] = batches(provider.spans)
+    [batch] = batches(provider.spans, unexpected)
 
     assert len(decode(batch.body).spans) == 1
+
+
+@pytest.mark.parametrize("end", [float("nan"), float("inf"), -1, "soon"], ids=str)
+def test_the_server_gives_a_span_with_an_invalid_end_the_time_of_its_start(provider: Provider, end: Any) -> None:
+    provider.tracer.start_span("one", attributes={"service.prompt.id": 17}).end(end)
+
+    [batch] = batches(provider.spans, unexpected)
+
+    [span] = decode(batch.body).spans
+    assert span.end_ns == span.start_ns
 
 
 def test_a_value_that_is_nested_deeply_is_cut() -> None:
@@ -115,7 +130,7 @@ def test_a_value_that_is_nested_deeply_is_cut() -> None:
         deep = [deep]
     context = SpanContext(1, 1, is_remote=False)
 
-    [batch] = batches([ReadableSpan("one", context, attributes={"deep": deep}, resource=Resource({}))])
+    [batch] = batches([ReadableSpan("one", context, attributes={"deep": deep}, resource=Resource({}))], unexpected)
 
     assert batch.body.count(b"arrayValue") == MAX_DEPTH
 
@@ -124,7 +139,7 @@ def test_spans_that_are_large_together_are_several_batches(provider: Provider) -
     for number in range(10):
         provider.tracer.start_span(f"span {number}", attributes={"text": "x" * 1000}).end()
 
-    found = list(batches(provider.spans, limit=4000))
+    found = list(batches(provider.spans, unexpected, limit=4000))
 
     assert len(found) > 2
     assert sum(batch.spans for batch in found) == 10

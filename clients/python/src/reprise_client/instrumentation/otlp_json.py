@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from base64 import b64encode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,12 +27,21 @@ class Batch:
     spans: int
 
 
-def batches(spans: Sequence[ReadableSpan], limit: int = BATCH_BYTES) -> Iterator[Batch]:
-    """Yield export requests of at most `limit` bytes that have all spans in their order."""
+def batches(
+    spans: Sequence[ReadableSpan], on_broken: Callable[[Exception], None], limit: int = BATCH_BYTES
+) -> Iterator[Batch]:
+    """Yield export requests of at most `limit` bytes that have all spans in their order.
+
+    A span that can't be encoded is left out, and `on_broken` gets the error.
+    """
     batch: list[tuple[ReadableSpan, str]] = []
     size = 0
     for span in spans:
-        encoded = json.dumps(_span(span))
+        try:
+            encoded = json.dumps(_span(span))
+        except Exception as error:  # noqa: BLE001 - the SDK checks no type of what it is given
+            on_broken(error)
+            continue
         if batch and size + len(encoded) > limit:
             yield _export(batch)
             batch, size = [], 0

@@ -11,7 +11,7 @@ from opentelemetry.context import Context
 from opentelemetry.sdk.trace import ReadableSpan, Span
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 
-from reprise_client.instrumentation.delivery import Delivery
+from reprise_client.instrumentation.delivery import Delivery, Warnings
 from reprise_client.instrumentation.otlp_json import batches
 from reprise_client.instrumentation.scope import attributes_within, is_model_call, note_model_call
 
@@ -27,14 +27,18 @@ class SpanSpooler(SpanExporter):
 
     def __init__(self, delivery: Delivery) -> None:
         self._delivery = delivery
+        self._warnings = Warnings()
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        for batch in batches(spans):
+        for batch in batches(spans, self._warn):
             self._delivery.put(batch)
         return SpanExportResult.SUCCESS
 
     def shutdown(self) -> None:
         self._delivery.shutdown(FLUSH_S)
+
+    def _warn(self, error: Exception) -> None:
+        self._warnings.warn(f"Spans that can't be encoded are dropped: {type(error).__name__}: {error}")
 
 
 class RepriseSpanProcessor(BatchSpanProcessor):

@@ -12,9 +12,10 @@ from opentelemetry.trace import SpanContext
 
 # A key of the context, not baggage, which would go out with the requests to the model's vendor.
 _ATTRIBUTES = context.create_key("reprise.attributes")
-_MODEL_CALLS = frozenset({"chat", "generate_content", "text_completion"})
+# Tuples, not sets: the SDK accepts maps as values, which have no hash.
+_MODEL_CALLS = ("chat", "generate_content", "text_completion")
 _MODEL_KEYS = ("gen_ai.request.model", "llm.request.type", "llm.model_name")
-_NO_MODEL_CALLS = frozenset({"execute_tool", "invoke_agent", "create_agent", "embeddings"})
+_NO_MODEL_CALLS = ("execute_tool", "invoke_agent", "create_agent", "embeddings")
 
 _silent_turns: set[int] = set()
 """Ids of the traces of turns that are open and have no model call yet."""

@@ -7,7 +7,7 @@ stored spans, and no row is needed longer than its spans.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import groupby
@@ -70,6 +70,9 @@ EVERYTHING = (0, 0)
 _T, _W, _Q = turns.c, search_words.c, search_waiting.c
 _BLOCK = _T.id // TURNS
 _RAW = raw_of(_W.words)
+_SIZES = select(_W.block, func.length(_RAW))
+STORED_AT_ONCE = 1024 * 1024
+"""Stored bytes of buckets that a search has in memory at once. A larger bucket is read by itself."""
 Block = tuple[int, int]
 """A project and a block of its turns."""
 
@@ -252,27 +255,35 @@ def clear(connection: Connection, *, limit: int) -> int:
     return removed
 
 
-def buckets_in(
-    connection: Connection,
-    *,
-    project_id: int,
-    bucket: int,
-    below: int | None = None,
-    limit: int | None = None,
-    blocks: Sequence[int] | None = None,
-) -> list[tuple[int, bytes | None]]:
-    """List blocks with their words of a bucket, newest first.
-
-    The blocks are the given `blocks`, which must fit one statement, or at most `limit` blocks under `below`. The words
-    are None if they are damaged.
-    """
-    statement = select(_W.block, _RAW).where(_W.project_id == project_id, _W.bucket == bucket)
-    if blocks is not None:
-        statement = statement.where(_W.block.in_(blocks))
+def blocks_of(connection: Connection, *, project_id: int, bucket: int, below: int | None, limit: int) -> dict[int, int]:
+    """Return at most `limit` blocks under `below` with the stored bytes of a bucket, newest first."""
+    statement = _SIZES.where(_W.project_id == project_id, _W.bucket == bucket)
     if below is not None:
         statement = statement.where(_W.block < below)
-    rows = connection.execute(statement.order_by(_W.block.desc()).limit(limit))
-    return [(block, _readable(words)) for block, words in rows]
+    return queries.id_pairs(connection, statement.order_by(_W.block.desc()).limit(limit))
+
+
+def sizes_in(connection: Connection, *, project_id: int, bucket: int, blocks: Sequence[int]) -> dict[int, int]:
+    """Return those of the blocks that have words of a bucket, with their stored bytes."""
+    of_bucket, sizes = _SIZES.where(_W.project_id == project_id, _W.bucket == bucket), dict[int, int]()
+    for piece in queries.pieces(blocks):
+        sizes |= queries.id_pairs(connection, of_bucket.where(_W.block.in_(piece)))
+    return sizes
+
+
+def words_in(
+    connection: Connection, *, project_id: int, bucket: int, sizes: Mapping[int, int]
+) -> Iterator[tuple[int, bytes | None]]:
+    """Yield blocks with their words of a bucket, None for words that are damaged.
+
+    `sizes` are the stored bytes of the blocks. At most `STORED_AT_ONCE` of these and the words of one block are in
+    memory at once.
+    """
+    of_bucket = select(_W.block, _RAW).where(_W.project_id == project_id, _W.bucket == bucket)
+    for small in bulk.by_size(list(sizes), sizes.__getitem__, STORED_AT_ONCE):
+        for piece in queries.pieces(small):
+            for block, words in connection.execute(of_bucket.where(_W.block.in_(piece))).all():
+                yield block, _readable(words)
 
 
 def turns_by_id(connection: Connection, *, project_id: int, ids: Sequence[int]) -> list[IndexedTurn]:

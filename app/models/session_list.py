@@ -225,6 +225,17 @@ def previews(connection: Connection, rows: Sequence[SessionRow]) -> dict[bytes, 
     return openings
 
 
+def turn_counts(connection: Connection, *, project_id: int, session_keys: Sequence[bytes]) -> dict[bytes, int]:
+    """Return the number of turns of sessions."""
+    counts: dict[bytes, int] = {}
+    for piece in queries.pieces(session_keys):
+        of_keys = (no_index(_C.project_id) == project_id, _C.session_key.in_(piece))
+        counts.update(
+            (row.session_key, row.turns) for row in connection.execute(select(_C.session_key, _C.turns).where(*of_keys))
+        )
+    return counts
+
+
 def prompt_names(connection: Connection, *, project_id: int, prompt_ids: Sequence[int]) -> dict[int, str]:
     """Return the names of the prompts that are not erased."""
     c = prompts.c

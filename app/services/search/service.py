@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import islice
@@ -13,19 +13,24 @@ from operator import and_
 from sqlalchemy import Connection
 
 from app.errors import Invalid
-from app.models import queries, search, sessions, turns
+from app.models import bulk, search, session_list, sessions, turns
 from app.models.search import IndexedTurn
 from app.search.blocks import ALL, TURNS, needed, turns_with, unindexed_in
 from app.search.query import Query, Term, parse
 from app.services.search.indexing import TURNS_AT_ONCE, SearchIndexer, built_turns, in_groups
 from app.sessions.facts import load
 from app.sessions.turn_texts import Kind, LoneTurn, TurnText, texts_in
+from app.values.budget import OverBudget, WorkBudget
 
 RARE = 1_000
 """Matching turns are looked up by their ids up to this number; beyond it the lists are read and filtered."""
 FIND_S = 0.25
 FIRST_BLOCKS, BLOCKS_AT_ONCE = 50, 250
 """Blocks that are read together: the newest first, which show whether a word is frequent, then the others."""
+WORDS_MAX = 128 * 1024
+"""KiB of the index that are read to find rare words, or to narrow the turns of sessions."""
+LISTED_MAX = 10_000
+"""Turns of sessions that are listed together; of one session all are."""
 AROUND = 60
 """Characters of a hit's text before and after the words, and at most as many of the words themselves."""
 
@@ -85,9 +90,12 @@ class SearchService:
     def rare(self, connection: Connection, *, project_id: int, query: Query) -> list[bytes] | None:
         """Return the keys of all sessions with a turn that may match; None if they are many or slow to find."""
         until, turn_ids, below = self.monotonic() + FIND_S, list[int](), None
-        limit = FIRST_BLOCKS
+        limit, budget = FIRST_BLOCKS, WorkBudget(WORDS_MAX)
         while True:
-            blocks, below = self._next_blocks(connection, project_id, query, below, limit)
+            try:
+                blocks, below = self._next_blocks(connection, project_id, query, below, limit, budget)
+            except OverBudget:
+                return None
             limit = BLOCKS_AT_ONCE
             turn_ids += (block * TURNS + index for block, turns in blocks.items() for index in _indices(turns))
             if len(turn_ids) > RARE or (below is not None and self.monotonic() >= until):
@@ -97,19 +105,19 @@ class SearchService:
                 return sorted({turn.session_key for turn in turns})
 
     def _next_blocks(
-        self, connection: Connection, project_id: int, query: Query, below: int | None, limit: int
+        self, connection: Connection, project_id: int, query: Query, below: int | None, limit: int, budget: WorkBudget
     ) -> tuple[Sets, int | None]:
         """Return the turns that may match in the next blocks below `below`, and the last of these blocks.
 
-        The block is None at the end.
+        The block is None at the end. Raises `OverBudget`.
         """
         (bucket, terms), *others = needed(query).items()
-        rows = search.buckets_in(connection, project_id=project_id, bucket=bucket, below=below, limit=limit)
-        last = rows[-1][0] if len(rows) == limit else None
-        self._note_damaged(project_id, rows)
-        sets = {block: turns for block, words in rows if (turns := _meet(terms, words))}
+        sizes = search.blocks_of(connection, project_id=project_id, bucket=bucket, below=below, limit=limit)
+        last = min(sizes) if len(sizes) == limit else None
+        words = self._words(connection, project_id, bucket, sizes, budget)
+        sets = {block: turns for block, lines in words if (turns := _meet(terms, lines))}
         for bucket, terms in others:
-            sets = self._narrowed(connection, project_id, sets, bucket, terms)
+            sets = self._narrowed(connection, project_id, sets, bucket, terms, budget)
         return sets, last
 
     def first_turns(
@@ -123,9 +131,10 @@ class SearchService:
     ) -> dict[bytes, FoundTurn | None]:
         """Return the first turn of each session that matches, None for a session without one.
 
-        Sessions are read in their order, at least the first. Sessions that were not read before `is_over` are missing
-        from the result.
+        Sessions are read in their order, at least the first. Sessions that were not read before `is_over`, or have too
+        many turns together with those before them, are missing from the result.
         """
+        session_keys = _with_few_turns(connection, project_id, session_keys)
         candidates = self._candidates(connection, project_id, query, session_keys)
         first: dict[bytes, FoundTurn | None] = dict.fromkeys(session_keys)
         if query.is_exact:
@@ -169,8 +178,9 @@ class SearchService:
         listed = search.turns_of_sessions(connection, project_id=project_id, session_keys=session_keys)
         sets = dict.fromkeys({turn.place[0] for turn in listed}, ALL)
         unindexed: Sets = defaultdict(int)
+        budget = WorkBudget(WORDS_MAX)
         for bucket, terms in needed(query).items():
-            sets = self._narrowed(connection, project_id, sets, bucket, terms, unindexed)
+            sets = self._narrowed(connection, project_id, sets, bucket, terms, budget, unindexed)
         numbers: Counter[bytes] = Counter()
         traces = Counter(turn.session_key for turn in listed)
         candidates: dict[bytes, list[FoundTurn]] = defaultdict(list)
@@ -190,25 +200,43 @@ class SearchService:
         sets: Sets,
         bucket: int,
         terms: Iterable[Term],
+        budget: WorkBudget,
         unindexed: Sets | None = None,
     ) -> Sets:
         """Return the subset of the turns that may meet the terms of a bucket.
 
-        Turns that are not indexed are added to `unindexed`.
+        Turns that are not indexed are added to `unindexed`, and so are the turns of blocks beyond the budget. Without
+        `unindexed` these raise `OverBudget`.
         """
-        words = dict[int, bytes | None]()
-        for blocks in queries.pieces(sorted(sets)):
-            words.update(search.buckets_in(connection, project_id=project_id, bucket=bucket, blocks=blocks))
-        self._note_damaged(project_id, words.items())
-        if unindexed is not None:
-            for block, lines in words.items():
-                unindexed[block] |= ALL if lines is None else unindexed_in(lines)
-        narrowed = {block: turns & _meet(terms, words.get(block, b"")) for block, turns in sets.items()}
+        sizes = search.sizes_in(connection, project_id=project_id, bucket=bucket, blocks=sorted(sets))
+        met = dict.fromkeys(sets.keys() - sizes.keys(), _meet(terms, b""))
+        try:
+            for block, words in self._words(connection, project_id, bucket, sizes, budget):
+                met[block] = _meet(terms, words)
+                if unindexed is not None:
+                    unindexed[block] |= ALL if words is None else unindexed_in(words)
+        except OverBudget:
+            if unindexed is None:
+                raise
+            unindexed |= dict.fromkeys(sets.keys() - met.keys(), ALL)
+        narrowed = {block: turns & met.get(block, ALL) for block, turns in sets.items()}
         return {block: turns for block, turns in narrowed.items() if turns}
 
-    def _note_damaged(self, project_id: int, rows: Iterable[tuple[int, bytes | None]]) -> None:
-        for block in [block for block, words in rows if words is None]:
-            self.indexer.note_damaged((project_id, block))
+    def _words(
+        self, connection: Connection, project_id: int, bucket: int, sizes: Mapping[int, int], budget: WorkBudget
+    ) -> Iterator[tuple[int, bytes | None]]:
+        """Yield the words of blocks, None for damaged ones, until they are more than the budget: see `words_in`."""
+        for block, words in search.words_in(connection, project_id=project_id, bucket=bucket, sizes=sizes):
+            if words is None:
+                self.indexer.note_damaged((project_id, block))
+            budget.spend(1 + len(words or b"") // 1024)
+            yield block, words
+
+
+def _with_few_turns(connection: Connection, project_id: int, session_keys: Sequence[bytes]) -> Sequence[bytes]:
+    """Return the first sessions, which have at most `LISTED_MAX` turns together; at least one."""
+    turns_by_key = session_list.turn_counts(connection, project_id=project_id, session_keys=session_keys)
+    return next(bulk.by_size(session_keys, lambda key: turns_by_key.get(key, 0), LISTED_MAX), ())
 
 
 def _turns_before(connection: Connection, project_id: int, first: Iterable[FoundTurn]) -> dict[bytes, int]:

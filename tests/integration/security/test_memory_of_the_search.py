@@ -1,0 +1,150 @@
+"""A search keeps within its memory and work with any index: see docs/security.md."""
+
+from __future__ import annotations
+
+import secrets
+import tracemalloc
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, insert, select, update
+
+from app.models import search, turns
+from app.models.compression import compress, decompress
+from app.models.search import IndexedTurn
+from app.search.blocks import BUCKET_BYTES, TURNS, bucket_of, with_turns
+from app.services.search import service as traces_search
+from app.services.search.indexing import SearchIndexer
+from app.services.search.service import FoundTurn
+from tests.support.exports import export, span
+from tests.support.world import World
+
+BLOCKS, MIB = 40, 1024 * 1024
+WORDS = [f"re{number:06d}" + "x" * 56 for number in range(15_000)]
+
+
+def ask(world: World, prompt_id: int, conversation: str, text: str, times: int = 1) -> None:
+    """Send turns of a conversation with this text."""
+    called = {"service.prompt.id": prompt_id, "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "look"}
+    named = called | {"gen_ai.conversation.id": conversation, "gen_ai.tool.call.result": text}
+    spans = [span(named, traceId=secrets.token_hex(16), spanId=secrets.token_hex(8)) for _ in range(times)]
+    assert world.send(export(*spans)).status_code == 200
+
+
+@pytest.fixture
+def scattered(world: World) -> bytes:
+    """The key of a session with a turn in each of many blocks, of which each has the longest words."""
+    ask(world, world.prompt(), "c", "refund", times=BLOCKS)
+    lines = with_turns({}, 1, dict.fromkeys(["refund", *WORDS], 1), 0)[bucket_of("refund")]
+    assert BUCKET_BYTES * 0.9 < len(lines) <= BUCKET_BYTES
+    stored, first_block = compress(lines), 2**34 + secrets.randbelow(2**33) * BLOCKS
+    table = turns.turns
+    with world.container.database.write() as connection:
+        of_project = select(table.c.id, table.c.session_key).where(table.c.project_id == world.project_id)
+        listed = connection.execute(of_project.order_by(table.c.id)).all()
+        for block, row in enumerate(listed, first_block):
+            connection.execute(update(table).where(table.c.id == row.id).values(id=block * TURNS))
+            key = {"project_id": world.project_id, "bucket": bucket_of("refund"), "block": block}
+            connection.execute(insert(search.search_words), key | {"words": stored})
+    return bytes(listed[0].session_key)
+
+
+def is_waiting(world: World) -> bool:
+    with world.container.database.read() as connection:
+        return bool(search.waiting_projects(connection))
+
+
+def peak_of(work: Callable[[], object]) -> int:
+    """Return the bytes that the work has in memory at once."""
+    tracemalloc.start()
+    try:
+        work()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def rare(world: World, q: str) -> list[bytes] | None:
+    service = world.container.services.session_list.search
+    with world.container.database.read() as connection:
+        return service.rare(connection, project_id=world.project_id, query=service.query(q))
+
+
+def first(world: World, q: str, keys: Sequence[bytes]) -> dict[bytes, FoundTurn | None]:
+    service = world.container.services.session_list.search
+    query = service.query(q)
+    with world.container.database.read() as connection:
+        return service.first_turns(connection, project_id=world.project_id, query=query, session_keys=keys)
+
+
+def searched(world: World, q: str) -> int:
+    """Return the number of sessions that a search finds, page after page."""
+    count, cursor = 0, ""
+    while cursor is not None:
+        page = world.get("/api/v1/sessions", params={"q": q, "limit": 2} | ({"cursor": cursor} if cursor else {}))
+        assert page.status_code == 200, page.text
+        count, cursor = count + len(page.json["sessions"]), page.json["nextCursor"]
+    return count
+
+
+def test_a_search_has_the_words_of_one_block_in_memory(world: World, scattered: bytes) -> None:
+    rare(world, "warm")
+
+    assert peak_of(lambda: rare(world, "rezzzz re*")) < 6 * MIB
+    assert peak_of(lambda: first(world, "rezzzz re*", [scattered])) < 6 * MIB
+    assert rare(world, "rezzzz re*") == []
+    assert first(world, "rezzzz", [scattered]) == {scattered: None}
+
+
+def test_turns_beyond_the_budget_of_a_search_are_found_by_their_texts(
+    world: World, scattered: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(traces_search, "WORDS_MAX", 3 * 1024)
+    blocks = list[bytes]()
+
+    def counted(stored: bytes) -> bytes:
+        blocks.append(stored)
+        return decompress(stored)
+
+    monkeypatch.setattr(search, "decompress", counted)
+
+    assert rare(world, "refund") is None
+    assert len(blocks) <= 4
+    blocks.clear()
+    assert first(world, "rezzzz", [scattered]) == {scattered: None}
+    assert len(blocks) <= 4
+    turn = first(world, "refund -rezzzz", [scattered])[scattered]
+    assert turn
+    assert searched(world, "refund") == 1
+    assert searched(world, "refund -look") == 1
+    assert searched(world, "rezzzz") == 0
+
+
+def test_sessions_with_many_turns_are_searched_one_after_another(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    prompt_id = world.prompt()
+    for number in range(5):
+        ask(world, prompt_id, f"c{number}", "refund" if number else "other", times=2)
+    indexer = SearchIndexer(database=world.container.database, enabled=True)
+    while is_waiting(world):
+        indexer.sweep()
+    monkeypatch.setattr(traces_search, "RARE", 0)
+    monkeypatch.setattr(traces_search, "LISTED_MAX", 4)
+    listed = list[int]()
+    turns_of_sessions = search.turns_of_sessions
+
+    def counted(connection: Connection, **keys: Any) -> list[IndexedTurn]:
+        turns = turns_of_sessions(connection, **keys)
+        listed.append(len(turns))
+        return turns
+
+    monkeypatch.setattr(search, "turns_of_sessions", counted)
+
+    assert searched(world, "refund") == 4
+    assert max(listed) == 4
+    monkeypatch.setattr(traces_search, "LISTED_MAX", 1)
+    listed.clear()
+    assert searched(world, "refund") == 4
+    assert max(listed) == 2
+    log = world.get(f"/api/v1/prompts/{prompt_id}/logs", params={"q": "refund"})
+    assert len(log.json["entries"]) == 4

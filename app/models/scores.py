@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import astuple, dataclass, fields
-from operator import attrgetter, itemgetter
-from typing import Annotated, Literal
+from dataclasses import astuple, dataclass, fields, replace
+from operator import itemgetter
+from typing import Annotated, Literal, NamedTuple
 
 from sqlalchemy import (
     Column,
@@ -13,11 +13,15 @@ from sqlalchemy import (
     Connection,
     Double,
     Index,
+    LargeBinary,
     String,
     UniqueConstraint,
     and_,
+    case,
+    cast,
     delete,
     exists,
+    func,
     literal,
     or_,
     select,
@@ -28,9 +32,14 @@ from app.models.base import BigInt, MediumText, binary, exact, new_table, no_ind
 from app.models.span_bodies import SpanKey
 from app.models.spans import spans
 from app.models.turns import turns
+from app.otlp.evaluations import COMMENT_MAX
 
 SESSION_MAX = 10_000
 """The scores that are read of one session, the earliest first."""
+READ_MAX = 2 * COMMENT_MAX
+"""Characters that are read of a comment: masking may make it longer, and earlier releases stored it whole."""
+BRIEF, WHOLE_MAX = 800, 200
+"""Bytes that are read of each comment of a session, and the comments of a session that are read beyond them."""
 
 Source = Literal["otlp", "api", "person", "check"]
 """Where a score comes from: telemetry, a program that used the API, a person on a page, or an online check."""
@@ -137,7 +146,18 @@ _PUT = ("project_id", "prompt_id", "waiting_since", *(field.name for field in fi
 _CHANGES: dict[str, bulk.Rule] = dict.fromkeys((name for name in _PUT if name not in _KEY), "new")
 
 _C = scores.c
-_SELECT = select(*queries.columns_of(ScoreRow, scores))
+# In bytes. SQLite's functions of texts end at a NUL.
+_SIZE = func.length(cast(_C.comment, LargeBinary))
+
+
+def _cut(characters: int, size: int) -> ColumnElement[str | None]:
+    """Return the comment if it has at most `size` bytes, else its beginning."""
+    return case((size < _SIZE, func.substr(_C.comment, 1, characters)), else_=_C.comment)
+
+
+_COLUMNS = queries.columns_of(ScoreRow, scores, comment=_cut(READ_MAX, 4 * READ_MAX))
+_BRIEF = queries.columns_of(ScoreRow, scores, comment=_cut(BRIEF, BRIEF))
+_SELECT = select(*_COLUMNS)
 
 
 def insert_new(connection: Connection, rows: Sequence[NewScore]) -> int:
@@ -192,27 +212,44 @@ def remove_of_turns(connection: Connection, *, project_id: int, trace_ids: Seque
         connection.execute(delete(scores).where(no_index(_C.project_id) == project_id, _C.id.in_(ids)))
 
 
+class ListedScore(NamedTuple):
+    """A score with the id of its row."""
+
+    id: int
+    row: ScoreRow
+
+
 def listed(
     connection: Connection, *, project_id: int, name: str | None, run_id: int | None, before_id: int | None, limit: int
-) -> list[tuple[int, ScoreRow]]:
-    """List a project's scores with the ids of their rows, the last one stored first."""
-    statement = select(_C.id, *queries.columns_of(ScoreRow, scores)).where(_C.project_id == project_id)
+) -> list[ListedScore]:
+    """List a project's scores, the last one stored first."""
+    statement = select(_C.id, *_COLUMNS).where(_C.project_id == project_id)
     conditions = [_C.name == name] if name is not None else []
     conditions += [_C.run_id == run_id] if run_id is not None else []
     page = queries.newest_first(statement.where(*conditions), _C.id, before_id=before_id, limit=limit)
-    return [(id_, ScoreRow(*row)) for id_, *row in connection.execute(page)]
+    return [ListedScore(id_, ScoreRow(*row)) for id_, *row in connection.execute(page)]
 
 
 def scores_of(
     connection: Connection, *, project_id: int, trace_ids: Sequence[bytes], session_key: bytes
 ) -> list[ScoreRow]:
-    """List the scores of traces, their spans and a session, in the order of their times, at most SESSION_MAX."""
+    """List the scores of traces, their spans and a session, in the order of their times, at most SESSION_MAX.
+
+    Of the comments of more than BRIEF bytes the first WHOLE_MAX are read on, and the others end with `…`.
+    """
     rows = _some(connection, no_index(_C.project_id) == project_id, _C.session_key == session_key)
     for piece in queries.pieces(trace_ids):
         rows += _some(connection, _C.project_id == project_id, _C.trace_id.in_(piece))
-    return sorted(rows, key=attrgetter("time_ns"))[:SESSION_MAX]
+    rows = sorted(rows, key=lambda row: row[0].time_ns)[:SESSION_MAX]
+    long = [score.digest for score, is_cut in rows if is_cut]
+    whole = find_all(connection, project_id=project_id, digests=long[:WHOLE_MAX])
+    return [
+        whole.get(score.digest) or (replace(score, comment=f"{score.comment}…") if is_cut else score)
+        for score, is_cut in rows
+    ]
 
 
-def _some(connection: Connection, *conditions: ColumnElement[bool]) -> list[ScoreRow]:
-    statement = _SELECT.where(*conditions).order_by(_C.time_ns, _C.id).limit(SESSION_MAX)
-    return queries.list_rows(connection, ScoreRow, statement)
+def _some(connection: Connection, *conditions: ColumnElement[bool]) -> list[tuple[ScoreRow, bool]]:
+    """List scores, each with whether its comment is cut."""
+    statement = select(*_BRIEF, _SIZE > BRIEF).where(*conditions).order_by(_C.time_ns, _C.id).limit(SESSION_MAX)
+    return [(ScoreRow(*row), bool(is_cut)) for *row, is_cut in connection.execute(statement)]

@@ -16,6 +16,8 @@ MARK = EVALUATION.encode()
 """Bytes that a span with an evaluation has, and a batch with such a span."""
 EVALUATION_NAME_MAX = 255
 """Characters kept of an evaluation's name, and of its label."""
+COMMENT_MAX = 10_000
+"""Characters kept of an explanation, and of any comment on a score."""
 SPAN_MAX = 1000
 """Events of a span that are read as evaluations."""
 
@@ -35,7 +37,7 @@ def evaluation_of(named: Mapping[str, Any]) -> Evaluation | None:
     name = text_of(named.get("gen_ai.evaluation.name"))[:EVALUATION_NAME_MAX]
     value = _number(named.get("gen_ai.evaluation.score.value"))
     label = text_of(named.get("gen_ai.evaluation.score.label"))[:EVALUATION_NAME_MAX] or None
-    comment = text_of(named.get("gen_ai.evaluation.explanation")) or None
+    comment = text_of(named.get("gen_ai.evaluation.explanation"))[:COMMENT_MAX] or None
     if not name or (value, label, comment) == (None, None, None):
         return None
     return Evaluation(name, value, label, comment)

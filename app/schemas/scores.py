@@ -9,7 +9,7 @@ from typing import Any, ClassVar, get_args
 from marshmallow import ValidationError, fields, post_load, validate, validates_schema
 
 from app.models.scores import ScoreRow, Source
-from app.otlp.evaluations import EVALUATION_NAME_MAX
+from app.otlp.evaluations import COMMENT_MAX, EVALUATION_NAME_MAX
 from app.otlp.names import MAX_CONVERSATION_ID
 from app.schemas.answer import AnswerSchema, Json, choice, fields_of, integer, itself, listing, one, text, time
 from app.schemas.base import BoundedList, Identifier, PageQuerySchema, StrictSchema, Text
@@ -17,7 +17,6 @@ from app.services.scores.service import GivenScore
 from app.services.scores.targets import Target
 from app.timestamps import of_unix_ns
 
-COMMENT_MAX = 10_000
 BATCH_MAX = 1_000
 TARGETS = (
     {"session_id"},

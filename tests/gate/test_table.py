@@ -12,7 +12,6 @@ def table() -> list[Row]:
     return rows()
 
 
-@pytest.mark.timeout(300)
 def test_every_misbehaviour_fails_and_every_harmless_variation_passes(table: list[Row]) -> None:
     print(rendered(table))
 

@@ -61,7 +61,6 @@ def played(source: Source, scene: Scene, proposed: Mapping[str, DeclaredEffect])
     return replay(source.case, Ports(ScriptedModel(scene.turns), draft, judge, proposed=proposed)).status
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("of", SETS)
 def test_no_further_write_passes_if_a_model_proposes_that_each_tool_reads(of: str) -> None:
     verdicts = Counter(
@@ -74,7 +73,6 @@ def test_no_further_write_passes_if_a_model_proposes_that_each_tool_reads(of: st
     assert verdicts["needs_review"] > 50
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("of", SETS)
 def test_each_further_write_fails_if_a_model_knows_the_tools(of: str) -> None:
     verdicts = Counter(

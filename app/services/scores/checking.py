@@ -21,6 +21,7 @@ from app.models.online_checks import OnlineCheck
 from app.models.queries import first_batch_id, new_batch_id
 from app.models.scores import ScoreRow
 from app.models.turns import TurnRow
+from app.otlp.evaluations import COMMENT_MAX
 from app.prices.book import NO_PRICES
 from app.providers.types import ProviderPort
 from app.replay.checks import Checker
@@ -51,7 +52,6 @@ PAUSE = timedelta(minutes=5)
 WORK_S = 60.0
 TURNS_PER_CHECKING = 100
 DUE_MAX = 200
-COMMENT_MAX = 10_000
 PROBLEM_MAX = 1_000
 
 

@@ -6,11 +6,11 @@ import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
+from functools import partial
 from hashlib import blake2b
 
 from sqlalchemy import Connection
 
-from app import pagination
 from app.database.transactions import Database, retried
 from app.errors import NotFound, require
 from app.models import audit_log, scores
@@ -18,7 +18,7 @@ from app.models.audit_log import Action, Actor
 from app.models.queries import new_batch_id
 from app.models.scores import ScoreRow, Source
 from app.otlp.masking import Masking
-from app.pagination import ListPage
+from app.pagination import ListPage, json_size, page_by_size
 from app.services.masking.rules import MaskingRules
 from app.services.scores.targets import Target, TargetPlace, places_of
 from app.services.sessions.service import session_key_of
@@ -102,14 +102,14 @@ class ScoreService:
         limit: int = 50,
         cursor: str | None = None,
     ) -> ListPage[ScoreRow]:
-        """Return scores, optionally only those with a name or of a run, the newest first."""
-        before_id = int(pagination.decode(cursor, int)[0]) if cursor else None
+        """Return scores, optionally only those with a name or of a run, the newest first.
+
+        A page ends early if the comments are long.
+        """
         with self.database.read() as connection:
-            rows = scores.listed(
-                connection, project_id=project_id, name=name, run_id=run_id, before_id=before_id, limit=limit + 1
-            )
-        more = pagination.encode(rows[limit - 1][0]) if len(rows) > limit else None
-        return ListPage([row for _, row in rows[:limit]], more)
+            read = partial(scores.listed, connection, project_id=project_id, name=name, run_id=run_id)
+            page = page_by_size(read, size=lambda score: json_size(score.row.comment), limit=limit, cursor=cursor)
+        return ListPage([score.row for score in page.entries], page.next_cursor)
 
     @retried
     def remove(self, *, project_id: int, score_id: str, actor: Actor) -> None:

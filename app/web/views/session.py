@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from app.errors import Invalid, require
 from app.models.scores import ScoreRow
-from app.schemas.scores import COMMENT_MAX
+from app.otlp.evaluations import COMMENT_MAX
 from app.services.sessions.service import Session
 from app.sessions.types import ShownSpan
 from app.values.json import json_text

@@ -11,6 +11,7 @@ import pytest
 from sqlalchemy import text
 
 from app.models.queries import new_batch_id
+from app.otlp.evaluations import COMMENT_MAX
 from app.services.ingest.log_records import WAITS
 from tests.support.backends import EMBEDDED_CONTAINER
 from tests.support.exports import export, pairs_of, span
@@ -157,7 +158,7 @@ def test_a_value_that_is_no_finite_number_is_null(
     assert [score["value"] for score in scores(world, prompt_id)] == [stored]
 
 
-def test_long_names_are_cut_and_texts_of_any_kind_are_kept(world: World) -> None:
+def test_long_names_and_comments_are_cut_and_texts_of_any_kind_are_kept(world: World) -> None:
     prompt_id = world.prompt()
     one = chat(prompt_id)
     send(world, prompt_id, one, protobuf=False)
@@ -170,7 +171,7 @@ def test_long_names_are_cut_and_texts_of_any_kind_are_kept(world: World) -> None
     assert world.log([record(one, long)]).status_code == 200
 
     (found,) = scores(world, prompt_id)
-    assert (found["name"], found["label"], found["comment"]) == ("é" * 255, "🙂" * 255, comment)
+    assert (found["name"], found["label"], found["comment"]) == ("é" * 255, "🙂" * 255, comment[:COMMENT_MAX])
 
 
 def test_a_record_that_names_no_span_is_no_score(world: World) -> None:

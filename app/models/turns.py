@@ -173,7 +173,7 @@ def first_traces(
 
 
 def turns_in_pieces(
-    connection: Connection, *, project_id: int, session_key: bytes, size: int = 500
+    connection: Connection, *, project_id: int, session_key: bytes, size: int = 100
 ) -> Iterator[list[TurnRow]]:
     """Yield the turns of a session in the order of `list_turns`, `size` of them at a time."""
     c = turns.c

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from heapq import nsmallest
 from itertools import chain
 from math import inf
 from operator import itemgetter
@@ -19,9 +18,10 @@ from app.otlp.span import Span
 from app.prices.book import PriceBook
 from app.prices.types import Bill, total
 from app.sessions.bounded_views import view_within
+from app.sessions.bounds import count_within
 from app.sessions.copies import mark_copies
 from app.sessions.later_questions import divided, first_end_and_last_start
-from app.sessions.model_calls import MAX_NAMES, ModelCalls, calls_of, summed
+from app.sessions.model_calls import MAX_NAMES, NAMES_BYTES, ModelCalls, calls_of, summed
 from app.sessions.payers import has_agent_tokens, paying
 from app.sessions.spans import FullSpan, Records, StoredSpan, TurnSpan, read_turn, view_of
 from app.sessions.types import Usage
@@ -202,13 +202,37 @@ def cut_name(name: str, most: int = MAX_NAME) -> str:
 def _kept(names: Iterable[str | None]) -> frozenset[str]:
     """Return the names that come first in the alphabet, so that the order of batches does not matter."""
     different = {cut_name(name) for name in set(names) if name} - _NO_NAMES
-    return frozenset(different if len(different) <= MAX_NAMES else nsmallest(MAX_NAMES, different))
+    # Most spans have few names: no name of `MAX_NAME` characters of four bytes exceeds the bytes.
+    if len(different) * 4 * MAX_NAME <= NAMES_BYTES:
+        return frozenset(different)
+    ordered = sorted(different)
+    return frozenset(ordered[: count_within(ordered, _bytes_of, most=MAX_NAMES, most_bytes=NAMES_BYTES)])
+
+
+def _bytes_of(name: str) -> int:
+    return len(name.encode())
 
 
 dump = msgspec.json.Encoder(order="deterministic").encode
 """Encode facts as JSON, equal for equal facts."""
-load = decoder(TurnFacts)
-"""Decode the facts that `dump` wrote."""
+_decode = decoder(TurnFacts)
+_BOUNDED = 16 * 1024
+"""Bytes of JSON that need no look at the names in them."""
+
+
+def load(dumped: bytes) -> TurnFacts:
+    """Decode the facts that `dump` wrote; of those of an earlier release, only the names that are kept today."""
+    facts = _decode(dumped)
+    if len(dumped) <= _BOUNDED:
+        return facts
+    return structs.replace(
+        facts,
+        models=_kept(facts.models),
+        prompt_versions=_kept(facts.prompt_versions),
+        tools=_kept(facts.tools),
+        failed_tools=_kept(facts.failed_tools),
+        calls=summed(facts.calls),
+    )
 
 
 def span_key(span: Span) -> Key:

@@ -13,15 +13,18 @@ import msgspec
 from app.otlp.normalise.modalities import ModalityTokens
 from app.prices.book import PriceBook
 from app.prices.types import Bill, CalledModel, size_of, size_of_modality, total
+from app.sessions.bounds import count_within
 from app.sessions.types import Usage
 from app.values.structs import decoder
 
 MAX_NAMES = 100
 """Models, versions and tools kept of a turn: its facts are read and written again with each batch that adds to it."""
-
-
+NAMES_BYTES = 4 * 1024
+"""Bytes of UTF-8, and up to one name more, of the models, versions, tools, failed tools or calls kept of a turn."""
 SESSION_CALLS_MAX = 400
 """Sums by model and size that are kept of a session."""
+_SESSION_BYTES = 64 * 1024
+"""Bytes of UTF-8 of their names, and up to one name more."""
 _SUMS_MAX = 2 * SESSION_CALLS_MAX
 """Sums that are in memory before those beyond `SESSION_CALLS_MAX` lose their names."""
 
@@ -29,7 +32,8 @@ _SUMS_MAX = 2 * SESSION_CALLS_MAX
 class ModelCalls(msgspec.Struct, frozen=True, array_like=True):
     """The calls of one model with prompts of one size, and their usage, to which a price is applied.
 
-    `model` is the one that answered; of a turn's models beyond `MAX_NAMES` the names are not kept. The `size` of the
+    `model` is the one that answered; of a turn's models beyond `MAX_NAMES` or
+    `NAMES_BYTES` the names are not kept. The `size` of the
     tokens of one modality is a `size_of_modality`; `calls` is 0 unless they are text.
     """
 
@@ -66,8 +70,8 @@ def calls_of(provider: str, model: str, usage: Usage, modalities: Iterable[Modal
     return [ModelCalls(provider, model, size_of_modality("text", size), 1, usage), *parts]
 
 
-def summed(calls: Iterable[ModelCalls], most: int = MAX_NAMES) -> tuple[ModelCalls, ...]:
-    """Return the sums by model and size, in their order; those beyond `most` are one sum without a name.
+def summed(calls: Iterable[ModelCalls], most: int = MAX_NAMES, most_bytes: int = NAMES_BYTES) -> tuple[ModelCalls, ...]:
+    """Return the sums by model and size, in their order; those beyond `most` or the bytes are one sum without a name.
 
     A model that is left out once stays so, as those before it do not leave: the order of batches does not matter.
     """
@@ -75,10 +79,14 @@ def summed(calls: Iterable[ModelCalls], most: int = MAX_NAMES) -> tuple[ModelCal
     for model_calls in calls:
         known = sums.get(key := model_calls.key)
         sums[key] = _plus(known, model_calls) if known else model_calls
-    if len(sums) > most:
-        for key in sorted(sums.keys() - {_UNNAMED.key})[most:]:
-            sums[_UNNAMED.key] = _plus(sums.get(_UNNAMED.key, _UNNAMED), sums.pop(key))
+    named = sorted(sums.keys() - {_UNNAMED.key})
+    for key in named[count_within(named, _bytes_of, most=most, most_bytes=most_bytes) :]:
+        sums[_UNNAMED.key] = _plus(sums.get(_UNNAMED.key, _UNNAMED), sums.pop(key))
     return tuple(sums[key] for key in sorted(sums))
+
+
+def _bytes_of(key: tuple[str, str, int]) -> int:
+    return len(key[0].encode()) + len(key[1].encode())
 
 
 _UNNAMED = ModelCalls("", "", 0, 0, Usage())
@@ -90,7 +98,7 @@ def _plus(first: ModelCalls, other: ModelCalls) -> ModelCalls:
 
 def difference(before: Iterable[ModelCalls], after: Iterable[ModelCalls]) -> tuple[ModelCalls, ...]:
     """Return what is to be added to sums with the calls of `before` so that they have those of `after`."""
-    return _not_zero(summed([*after, *[_negative(calls) for calls in before]]))
+    return _not_zero(summed([*after, *[_negative(calls) for calls in before]], 2 * MAX_NAMES, 4 * NAMES_BYTES))
 
 
 def _negative(calls: ModelCalls) -> ModelCalls:
@@ -117,12 +125,12 @@ class CallSums:
             known = self._sums.get(key := model_calls.key)
             self._sums[key] = _plus(known, model_calls) if known else model_calls
             if len(self._sums) > _SUMS_MAX:
-                self._sums = {kept.key: kept for kept in summed(self._sums.values(), SESSION_CALLS_MAX)}
+                self._sums = {kept.key: kept for kept in summed(self._sums.values(), SESSION_CALLS_MAX, _SESSION_BYTES)}
 
     @property
     def calls(self) -> tuple[ModelCalls, ...]:
         """The sums, in their order."""
-        return _not_zero(summed(self._sums.values(), SESSION_CALLS_MAX))
+        return _not_zero(summed(self._sums.values(), SESSION_CALLS_MAX, _SESSION_BYTES))
 
     @property
     def lines(self) -> bytes:

@@ -6,7 +6,7 @@ Spans are decoded outside of transactions. Each transaction writes spans with th
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import NamedTuple
 
@@ -47,7 +47,7 @@ from app.services.ingest.openings import OpeningService
 from app.services.ingest.rejections import RejectionService
 from app.services.ingest.settling import TurnSettler
 from app.services.ingest.storer import Storer
-from app.services.ingest.turns import Hashes, TurnPart, add_to_turns, parts_of
+from app.services.ingest.turns import TURNS_AT_ONCE, Hashes, TurnPart, add_to_turns, parts_of
 from app.services.masking.rules import MaskingRules
 from app.services.prompts.adoption import AdoptionService
 from app.services.prompts.agent_splits import AgentSplitter
@@ -200,12 +200,11 @@ class IngestService:
             rejected = [replace(item, prompt_id=item.prompt_id or form.prompt_id) for item in rejected]
             if form.split and form.prompt_id:
                 kept = self.splitter.split(project_id, form.prompt_id, kept, may_make=form.split == "make")
-            pieces = (kept[start : start + SPANS_AT_ONCE] for start in range(0, len(kept), SPANS_AT_ONCE))
             evaluated = MARK in plain
             # Each mark is a byte: in small batches they need no count.
             is_small = sum(len(span.raw) for span in kept) <= ELEMENTS_READ
             budget = UNLIMITED if is_small else WorkBudget(ELEMENTS_READ)
-            written = [self._write(project_id, piece, budget, evaluated=evaluated) for piece in pieces]
+            written = [self._write(project_id, piece, budget, evaluated=evaluated) for piece in _pieces(kept)]
             stored = sum(piece.stored for piece in written)
             self.settler.settle(project_id, sorted(set().union(*(piece.shared for piece in written))))
             # Also turns of stored spans: the delivery that stored them may have ended before it joined them.
@@ -288,6 +287,19 @@ class IngestService:
                 prompt_id: prompt_versions.messages_by_hash(connection, prompt_id=prompt_id, hashes=hashes)
                 for prompt_id, hashes in named.items()
             }
+
+
+def _pieces(spans_: Sequence[Span]) -> Iterator[Sequence[Span]]:
+    """Yield the spans in lists of at most `SPANS_AT_ONCE`, of at most `TURNS_AT_ONCE` turns."""
+    start, turns = 0, set[TurnKey]()
+    for end, span in enumerate(spans_):
+        turn = (span.prompt_id, span.trace_id)
+        if end - start == SPANS_AT_ONCE or (len(turns) == TURNS_AT_ONCE and turn not in turns):
+            yield spans_[start:end]
+            start, turns = end, set()
+        turns.add(turn)
+    if start < len(spans_):
+        yield spans_[start:]
 
 
 def _of_prompt(spans_: Sequence[Span], prompt_id: int | None) -> list[Span]:

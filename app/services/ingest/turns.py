@@ -23,6 +23,9 @@ from app.sessions.recounting import agents_may_pay, has_several_calls, may_share
 from app.sessions.sums import SessionTotals
 from app.values.budget import UNLIMITED, WorkBudget
 
+TURNS_AT_ONCE = 512
+"""Turns of which the facts are in memory at once: those they had, and those they get."""
+
 
 @dataclass(frozen=True, slots=True)
 class TurnPart:
@@ -121,8 +124,16 @@ def add_openings(
 
     Turns that are no longer stored are skipped.
     """
+    ordered = sorted(keys)
+    for start in range(0, len(ordered), TURNS_AT_ONCE):
+        stored = turns.lock_existing(connection, project_id=project_id, keys=ordered[start : start + TURNS_AT_ONCE])
+        turns.replace(connection, _with_openings(stored, batch_id, openings))
+
+
+def _with_openings(stored: Sequence[TurnRow], batch_id: int, openings: Mapping[TurnKey, Opening]) -> list[TurnRow]:
+    """Return the rows that change."""
     changed = []
-    for row in turns.lock_existing(connection, project_id=project_id, keys=keys):
+    for row in stored:
         facts, opening, new = load(row.facts), openings.get(row.key), row
         if has_several_calls(facts) and row.unsettled is None:
             new = replace(new, unsettled=batch_id)
@@ -131,7 +142,7 @@ def add_openings(
             new = replace(new, opening=opening[1], facts=dump(facts))
         if new is not row:
             changed.append(new)
-    turns.replace(connection, changed)
+    return changed
 
 
 def session_rows(

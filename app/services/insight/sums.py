@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from operator import attrgetter
 
 from msgspec import structs
 from sqlalchemy import Connection
@@ -21,6 +22,7 @@ from app.metrics.registry import (
     OBSERVED_TOKENS,
 )
 from app.models import insight, organizations, session_fingerprints, sessions, turns
+from app.models.bulk import by_size
 from app.models.insight import InsightKey
 from app.models.queries import new_batch_id
 from app.models.session_fingerprints import WaitingSession
@@ -41,6 +43,8 @@ NAMES_PER_DAY = 300
 """Pairs of a version and a model that have figures on a day of a prompt. A month of them is read by one request."""
 # Sessions with at most this many turns are short: the turns of several short sessions are read together.
 SHORT = 20
+TURNS_AT_ONCE = 100
+"""Turns of several short sessions of which the facts are in memory at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,12 +134,14 @@ def _with_facts(
     connection: Connection, project_id: int, rows: Sequence[SessionRow]
 ) -> Iterator[tuple[SessionRow, Iterable[TurnFacts]]]:
     """Yield the sessions with the facts of their turns; the turns of short sessions are read together."""
-    of_short: dict[bytes, list[TurnFacts]] = {row.session_key: [] for row in rows if row.turns <= SHORT}
-    for turn in turns.list_turns(connection, project_id=project_id, session_keys=list(of_short)):
-        of_short[turn.session_key].append(load(turn.facts))
+    for piece in by_size([row for row in rows if row.turns <= SHORT], attrgetter("turns"), TURNS_AT_ONCE):
+        of_short: dict[bytes, list[TurnFacts]] = {row.session_key: [] for row in piece}
+        for turn in turns.list_turns(connection, project_id=project_id, session_keys=list(of_short)):
+            of_short[turn.session_key].append(load(turn.facts))
+        yield from ((row, of_short.pop(row.session_key)) for row in piece)
     for row in rows:
-        key = row.session_key
-        yield row, of_short[key] if key in of_short else _facts(connection, project_id, key)
+        if row.turns > SHORT:
+            yield row, _facts(connection, project_id, row.session_key)
 
 
 def _facts(connection: Connection, project_id: int, session_key: bytes) -> Iterator[TurnFacts]:

@@ -18,7 +18,7 @@ from app.sessions.model_calls import CallSums, calls_in
 
 TURNS_OF_LISTED = 200
 """Turns that a list reads of a session with unknown sums. Of longer ones the clock makes the sums soon."""
-TURNS_AT_ONCE = 2_000
+TURNS_AT_ONCE = 200
 """Turns of several sessions in memory at once."""
 
 

@@ -13,6 +13,7 @@ from app.schemas.answer import dumper
 from app.schemas.traces import TurnSchema
 from app.sessions.build import build_session
 from app.sessions.facts import MAX_NAME, MAX_NAMES, TurnFacts, dump, merge
+from app.sessions.model_calls import NAMES_BYTES
 from tests.support.exports import export, pairs_of, span
 from tests.support.operations import calls_of
 
@@ -175,6 +176,12 @@ def test_the_facts_of_a_turn_stay_small_however_many_models_its_spans_name() -> 
     one, other = named(0), named(300)
     for facts in (one, merge(one, other), merge(other, one)):
         assert facts.models == facts.prompt_versions == one.models
-        assert len(facts.models) == MAX_NAMES
+        assert len(facts.models) == NAMES_BYTES // MAX_NAME + 1
         # The names of models, of versions, and of the models of calls with what they used.
-        assert len(dump(facts)) < 4 * MAX_NAMES * MAX_NAME
+        assert len(dump(facts)) < 4 * NAMES_BYTES
+
+
+def test_the_facts_of_a_turn_keep_few_of_many_short_names() -> None:
+    spans = (numbered(n, CHAT | {"service.prompt.version": f"{n:03}"}) for n in range(1, 2 * MAX_NAMES))
+
+    assert len(TurnFacts.of(decode(export(*spans)).spans).prompt_versions) == MAX_NAMES

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import reduce
+from random import Random
 from typing import Any
 
 from hypothesis import given
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 
 from app.otlp.decode import decode
 from app.otlp.span import Span
-from app.sessions.facts import MAX_OPENING, TurnFacts, dump, load, merge
+from app.sessions.facts import MAX_NAME, MAX_OPENING, TurnFacts, dump, load, merge
+from app.sessions.model_calls import NAMES_BYTES, ModelCalls
 from app.sessions.types import Usage
 from tests.support.exports import export, span
 
@@ -123,6 +125,56 @@ def test_any_order_and_grouping_of_batches_gives_the_same_facts(
 
     assert reduce(merge, parts) == whole
     assert reduce(lambda one, other: merge(other, one), parts) == whole
+
+
+@given(st.integers())
+def test_any_order_and_grouping_of_batches_with_long_names_gives_the_same_facts_of_few_bytes(seed: int) -> None:
+    chance = Random(seed)
+    names = [chance.choice("am\u00e4\U0001f600") * chance.choice((1, 100, 255)) + f"{n}" for n in range(60)]
+    spans = spans_of(
+        *(
+            span(
+                {
+                    "gen_ai.operation.name": kind,
+                    "gen_ai.tool.name" if kind == "execute_tool" else "gen_ai.request.model": name,
+                    "gen_ai.usage.input_tokens": 1,
+                    "service.prompt.version": name,
+                },
+                spanId=f"{number + 1:016x}",
+                startTimeUnixNano=chance.randrange(1, 9),
+                status={"code": chance.choice((0, 2))},
+            )
+            for number, name in enumerate(names)
+            for kind in (chance.choice(("chat", "execute_tool")),)
+        )
+    )
+    whole = TurnFacts.of(spans)
+
+    chance.shuffle(spans)
+    cuts = sorted(chance.sample(range(1, len(spans)), chance.randrange(len(spans))))
+    batches = [spans[start:end] for start, end in zip([0, *cuts], [*cuts, len(spans)], strict=True)]
+    parts = [TurnFacts.of(batch) for batch in batches]
+
+    assert reduce(merge, parts) == whole
+    assert reduce(lambda facts, other: merge(other, facts), parts) == whole
+    assert load(dump(whole)) == whole
+    # Five kinds of names, each with one name more than the bytes.
+    assert len(dump(whole)) < 5 * (NAMES_BYTES + 4 * MAX_NAME) + 8_192
+
+
+def test_facts_of_an_earlier_release_are_read_with_the_names_that_are_kept_today() -> None:
+    names = [f"{n:03}" + "\U0001f600" * 252 for n in range(100)]
+    calls = tuple(ModelCalls("p", name, 0, 1, Usage(1, 2)) for name in names)
+    kinds = dict.fromkeys(("models", "prompt_versions", "tools", "failed_tools"), frozenset(names))
+    earlier = dump(TurnFacts(1, 2, 3, usage=Usage(100, 200), calls=calls, **kinds))
+
+    facts = load(earlier)
+
+    assert len(earlier) > 500_000
+    assert len(dump(facts)) < 5 * (NAMES_BYTES + 4 * MAX_NAME) + 8_192
+    assert facts.models == facts.prompt_versions == facts.tools == facts.failed_tools == set(names[:5])
+    assert sum((model_calls.usage for model_calls in facts.calls), Usage()) == facts.usage == Usage(100, 200)
+    assert sum(model_calls.calls for model_calls in facts.calls) == 100
 
 
 @given(turns)

@@ -8,7 +8,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.sessions.model_calls import SESSION_CALLS_MAX, CallSums, ModelCalls, calls_in
+from app.sessions.model_calls import SESSION_CALLS_MAX, CallSums, ModelCalls, calls_in, difference, summed
 from app.sessions.types import Usage
 from tests.support.operations import growth_of
 
@@ -48,6 +48,26 @@ def test_models_beyond_the_limit_are_one_sum_in_any_order(size: int, seed: int) 
     assert CallSums(calls).calls == CallSums(other).calls
     assert len(CallSums(calls).calls) <= SESSION_CALLS_MAX + 1
     assert CallSums(calls).usage == sum((call.usage for call in calls), Usage())
+
+
+@given(st.integers())
+def test_models_with_long_names_are_one_sum_beyond_the_bytes_in_any_order(seed: int) -> None:
+    chance = Random(seed)
+    calls = [ModelCalls("p", f"{n:04}" + "\U0001f600" * 251, 0, 1, Usage(n, 1)) for n in range(300)]
+    other = chance.sample(calls, len(calls))
+
+    assert CallSums(calls).calls == CallSums(other).calls
+    assert len(CallSums(calls).lines) < 80_000
+    assert CallSums(calls).usage == sum((call.usage for call in calls), Usage())
+
+
+def test_the_difference_of_the_calls_that_two_turns_keep_loses_no_name() -> None:
+    before = summed(ModelCalls("p", f"b{n:03}" + "x" * 250, 0, 1, Usage(1, 1)) for n in range(100))
+    after = summed(ModelCalls("p", f"a{n:03}" + "x" * 250, 0, 1, Usage(1, 1)) for n in range(100))
+
+    change = difference(before, after)
+
+    assert {calls.model for calls in change} == {calls.model for calls in (*before, *after)} - {""}
 
 
 def test_adding_calls_of_other_models_needs_work_in_step_with_them() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date, datetime
 
-from sqlalchemy import ColumnElement, Connection, Subquery, and_, func, or_, select
+from sqlalchemy import ColumnElement, Connection, LargeBinary, Subquery, and_, case, cast, func, or_, select
 
 from app.models.base import no_index
 from app.models.language_models import language_models
@@ -53,7 +53,8 @@ def recent_runs(
 class RecentScore:
     """A numeric score with what it scores: a run, or the session itself or with the scored turn or span.
 
-    `names` are those of the session's models and versions: see `with_names`. `run_at` is None for a session.
+    `names` are those of the session: see `with_names`. They are None if they have more than `NAMES_MAX` bytes: such a
+    session counts as one of several models and versions. `run_at` is None for a session.
     """
 
     name: str
@@ -63,6 +64,9 @@ class RecentScore:
     run_at: datetime | None
     commit_hash: str | None
     model: str | None
+
+
+NAMES_MAX = 16 * 1024
 
 
 def recent_scores(connection: Connection, *, project_id: int, prompt_id: int, limit: int) -> list[RecentScore]:
@@ -89,8 +93,10 @@ def _with_what_is_scored(
     """List the scores of a subquery with what was scored; no server begins the join with the sessions."""
     n, t, c, r = newest.c, turns.c, sessions.c, runs.c
     of_session = c.session_key == func.coalesce(n.session_key, t.session_key)
+    # SQLite's length of a text ends at a NUL.
+    few_names = case((func.length(cast(c.names, LargeBinary)) <= NAMES_MAX, c.names))
     statement = (
-        select(n.name, n.value, c.names, c.start_ns, r.created_at, r.commit_hash, language_models.c.name)
+        select(n.name, n.value, few_names, c.start_ns, r.created_at, r.commit_hash, language_models.c.name)
         .outerjoin(
             turns, and_(no_index(t.project_id) == project_id, t.prompt_id == prompt_id, t.trace_id == n.trace_id)
         )

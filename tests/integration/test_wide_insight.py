@@ -7,15 +7,18 @@ from datetime import timedelta
 from functools import partial
 
 import pytest
-from sqlalchemy import insert
+from sqlalchemy import insert, select
 
-from app.models import insight
+from app.models import insight, insight_sources
 from app.models.insight import insight_daily
+from app.models.sessions import sessions
 from app.services.insight import service
 from app.services.insight.service import InsightFilter
 from app.services.prompts.labels import LABELS_MAX
 from app.sessions.figures import Figures, dump
+from app.sessions.sums import names_in
 from app.timestamps import utc_now
+from tests.support.exports import export, span
 from tests.support.operations import calls_of
 from tests.support.world import World
 
@@ -93,3 +96,43 @@ def test_a_hundred_labels_of_a_version_need_hardly_more_work_than_the_version(wo
     assert [group.sessions.sessions for group in by_label] == [SUMS * BUCKETS] * LABELS_MAX
     of_version = calls_of(lambda: read(group_by="version"))
     assert calls_of(lambda: read(group_by="label"), at_most=2 * of_version) <= 2 * of_version
+
+
+def test_names_of_a_scored_session_are_not_read_for_each_of_its_scores(world: World) -> None:
+    """A session with names of 400 KB and 4,000 scores needed 1.6 GB for one request."""
+    prompt_id, scored = world.prompt(), 300
+    wide = {"service.prompt.id": prompt_id, "gen_ai.conversation.id": "c", "gen_ai.operation.name": "chat"}
+    # A turn keeps 4 KiB of names.
+    spans = [
+        span(
+            wide | {"gen_ai.request.model": f"{n:03d}" + "m" * 250},
+            traceId=f"{n // 15 + 1:032x}",
+            spanId=f"{n + 1:016x}",
+        )
+        for n in range(90)
+    ]
+    assert world.send(export(*spans)).status_code == 200
+    target = {"promptId": prompt_id, "conversationId": "c"}
+    for _ in range(scored // 100):
+        body = {"scores": [{"name": "q", "value": 1, "target": target}] * 100}
+        assert world.post("/api/v1/scores", json=body).status_code in (200, 201)
+    with world.container.database.read() as connection:
+        read = insight_sources.recent_scores(connection, project_id=world.project_id, prompt_id=prompt_id, limit=scored)
+        names = connection.scalar(select(sessions.c.names).where(sessions.c.project_id == world.project_id))
+
+    assert len(names) > insight_sources.NAMES_MAX
+    assert {(score.name, score.names) for score in read} == {("q", None)}
+    assert len(read) == scored
+
+
+def test_names_of_a_scored_session_with_one_model_are_read(world: World) -> None:
+    prompt_id = world.prompt()
+    named = {"service.prompt.id": prompt_id, "gen_ai.conversation.id": "c", "gen_ai.operation.name": "chat"}
+    assert world.send(export(span(named | {"gen_ai.request.model": "gpt-5"}))).status_code == 200
+    target = {"promptId": prompt_id, "conversationId": "c"}
+    assert world.post("/api/v1/scores", json={"name": "q", "value": 1, "target": target}).status_code in (200, 201)
+
+    with world.container.database.read() as connection:
+        [read] = insight_sources.recent_scores(connection, project_id=world.project_id, prompt_id=prompt_id, limit=9)
+
+    assert names_in(read.names or "", "model") == ("gpt-5",)

@@ -132,7 +132,7 @@ class PromptService:
             )
         if epoch and content.commit_hash is not None:
             known = _KnownHead(head, epoch, read_at + REMEMBERED_S)
-            self._heads.put(prompt_id, known, weight=1000 + len(head.assertion_value) + 500 * len(head.labels))
+            self._heads.put(prompt_id, known, weight=_weight_of(head))
         return PromptView(head, content)
 
     def render(self, *, selections: Mapping[str, str], **query: Unpack[PromptQuery]) -> RenderedVersion:
@@ -189,6 +189,13 @@ class PromptService:
             rendered = _rendered(content, selections)
             self._renderings.put(key, rendered, weight=_weight(rendered, selections))
         return rendered
+
+
+def _weight_of(head: PromptHead) -> int:
+    """Return about how many bytes a head has in memory."""
+    rules = [label.evidence for label in head.labels.values() if label.evidence]
+    case_ids = sum(len(rule.test_case_ids or ()) for rule in rules)
+    return 1000 + len(head.assertion_value) + 500 * len(head.labels) + 40 * case_ids
 
 
 def _rendered(content: PromptContent, selections: Mapping[str, str]) -> Rendering:

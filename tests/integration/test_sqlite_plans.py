@@ -71,7 +71,7 @@ def test_no_periodic_job_goes_through_a_table_that_grows(world: World) -> None:
                 job.run()
     scanned = {(table, text) for text in found for table in scans(world, text) if table not in FEW}
     # A subquery has a limit, and its tables are looked at, too.
-    scanned = {(table, text) for table, text in scanned if not table.startswith("anon_")}
+    scanned = {(table, text) for table, text in scanned if not table.startswith("anon_") and table != "newest"}
     assert [f"{table}: {text}" for table, text in sorted(scanned)] == []
 
 

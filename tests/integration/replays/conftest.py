@@ -2,14 +2,16 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import datetime
+from functools import partial
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import Connection, select, update
 
+from app.models.experiment_replays import cancel_replays
 from app.models.experiments import experiments
 from app.models.replays import UNFINISHED
 from app.providers.vendors import CUSTOM
-from app.services.experiments.advance import ExperimentAdvancer
 from app.wiring.container import Container
 from tests.fakes.models import VENDORS
 from tests.support.world import World, new_world, running_on, settings_for
@@ -35,11 +37,11 @@ def world(container: Container) -> Iterator[World]:
     """A new project for every test. Its experiments end with the test, so that they ask no later test's vendor."""
     world = new_world(container)
     yield world
-    with container.database.read() as connection:
-        unfinished = select(experiments.c.id).where(
-            experiments.c.project_id == world.project_id, experiments.c.status.in_(UNFINISHED)
-        )
-        ids = list(connection.scalars(unfinished))
-    advancer = ExperimentAdvancer(database=container.database, now=container.now, metrics=container.metrics)
-    for experiment_id in ids:
-        advancer.cancel(experiment_id)
+    container.database.retrying(partial(_end_experiments, project_id=world.project_id, now=container.now()))
+
+
+def _end_experiments(connection: Connection, *, project_id: int, now: datetime) -> None:
+    of_project = (experiments.c.project_id == project_id, experiments.c.status.in_(UNFINISHED))
+    for experiment_id in list(connection.scalars(select(experiments.c.id).where(*of_project))):
+        cancel_replays(connection, experiment_id=experiment_id, now=now)
+    connection.execute(update(experiments).where(*of_project).values(status="cancelled", finished_at=now))

@@ -120,6 +120,7 @@ def test_a_draft_that_is_silent_in_half_of_its_conversations_fails_although_the_
 
     assert verdict(found) == ("finished", "failed")
     side = found["testCases"][0]["candidate"]
-    assert 0 < side["passed"] < side["runs"]
+    # The first failed replay decides, perhaps before any that passes has ended.
+    assert side["passed"] < side["runs"]
     first = world.get(f"/api/v1/replays/{side['failedReplayIds'][0]}").json
     assert (first["status"], first["turns"][0]["steps"][0]["result"]) == ("failed", "failed")

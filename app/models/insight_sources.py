@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date, datetime
 
-from sqlalchemy import ColumnElement, Connection, LargeBinary, Subquery, and_, case, cast, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Subquery, and_, case, func, or_, select
 
 from app.models.base import no_index
 from app.models.language_models import language_models
 from app.models.prompt_versions import draft_snapshots
-from app.models.queries import list_rows
+from app.models.queries import bytes_of, list_rows
 from app.models.replays import replays
 from app.models.runs import UNFINISHED, runs
 from app.models.scores import scores
@@ -93,8 +93,7 @@ def _with_what_is_scored(
     """List the scores of a subquery with what was scored; no server begins the join with the sessions."""
     n, t, c, r = newest.c, turns.c, sessions.c, runs.c
     of_session = c.session_key == func.coalesce(n.session_key, t.session_key)
-    # SQLite's length of a text ends at a NUL.
-    few_names = case((func.length(cast(c.names, LargeBinary)) <= NAMES_MAX, c.names))
+    few_names = case((bytes_of(c.names) <= NAMES_MAX, c.names))
     statement = (
         select(n.name, n.value, few_names, c.start_ns, r.created_at, r.commit_hash, language_models.c.name)
         .outerjoin(

@@ -13,9 +13,11 @@ from sqlalchemy import (
     Connection,
     Executable,
     Insert,
+    LargeBinary,
     Select,
     Table,
     and_,
+    cast,
     delete,
     func,
     insert,
@@ -32,6 +34,11 @@ Row = TypeVar("Row")
 def columns_of(row_type: type[Any], table: Table, **elsewhere: ColumnElement[Any]) -> list[ColumnElement[Any]]:
     """Columns that fill a dataclass, in the order of its fields: those of the table, or `elsewhere` by field name."""
     return [elsewhere[f.name] if f.name in elsewhere else table.c[f.name] for f in fields(row_type)]
+
+
+def bytes_of(text: ColumnElement[Any]) -> ColumnElement[int]:
+    """Return the number of bytes of a text. SQLite's `length` of a text ends at a NUL."""
+    return func.length(cast(text, LargeBinary))
 
 
 def find_row(

@@ -13,12 +13,10 @@ from sqlalchemy import (
     Connection,
     Double,
     Index,
-    LargeBinary,
     String,
     UniqueConstraint,
     and_,
     case,
-    cast,
     delete,
     exists,
     func,
@@ -146,8 +144,7 @@ _PUT = ("project_id", "prompt_id", "waiting_since", *(field.name for field in fi
 _CHANGES: dict[str, bulk.Rule] = dict.fromkeys((name for name in _PUT if name not in _KEY), "new")
 
 _C = scores.c
-# In bytes. SQLite's functions of texts end at a NUL.
-_SIZE = func.length(cast(_C.comment, LargeBinary))
+_SIZE = queries.bytes_of(_C.comment)
 
 
 def _cut(characters: int, size: int) -> ColumnElement[str | None]:

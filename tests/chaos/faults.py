@@ -57,10 +57,14 @@ def database_read_only(system: SingleSystem) -> Iterator[None]:
 
 @contextlib.contextmanager
 def disk_full(system: SingleSystem) -> Iterator[None]:
-    """Of the database; where no small disk could be made, the error is simulated."""
+    """Of the database; where no small disk could be made, the error is simulated.
+
+    A MariaDB that cannot write a page ends itself, sometimes. So it is started again when there is room.
+    """
     if system.disk is not None:
         with filled(system.disk):
             yield
+        system.mariadb.restart()
         return
     trigger = f"{system.database}.disk_full"
     refusal = "SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1021, MESSAGE_TEXT = 'Disk full'"

@@ -166,16 +166,16 @@ class Load:
             web = random.randrange(len(self._system.deployment.urls)) if first is None or tries > 1 else first
             try:
                 answer = self._system.client(web).request(method, path, **sent)
-            except (OSError, http.client.HTTPException):
-                status = 0
+            except (OSError, http.client.HTTPException) as error:
+                outcome = repr(error)
             else:
-                status = answer.status
-                assert status in wanted | TEMPORARY, f"{path}: {status} {answer.body!r}"
-            if status in wanted:
-                return Acknowledged(answer, web, tries)
+                outcome = f"{answer.status} {answer.body!r}"
+                if answer.status in wanted:
+                    return Acknowledged(answer, web, tries)
+                assert answer.status in TEMPORARY, f"{path}: {outcome}"
             if time.monotonic() > deadline:
                 break
             with self._lock:
                 self.promised.retries += 1
             time.sleep(0.2 + random.random() * 0.3)
-        raise NotReady(f"{path}: not acknowledged within {GIVE_UP_S} s")
+        raise NotReady(f"{path}: not acknowledged within {GIVE_UP_S} s, last {outcome}")

@@ -65,7 +65,7 @@ setup(
             "import-linter>=2.9,<3",
             "joserfc>=1.8,<2",
             "jsonschema>=4.25,<5",
-            # Of the range that schemathesis takes.
+            # Of the range that schemathesis accepts.
             "jsonschema-rs>=0.60,<0.61",
             "mypy>=2.3,<3",
             "opentelemetry-sdk>=1.45,<2",

@@ -1,4 +1,4 @@
-"""Spans like those that SDKs export, of new conversations: different texts, tools, ids and numbers each time.
+"""Spans such as SDKs export, of new conversations: different texts, tools, ids and numbers each time.
 
 The shapes are from the spans that SDKs exported for the tests. The texts of people, models and tools are replaced by
 sentences of the tests' dialogues and of the documents. No export has these, so no dictionary was trained on them.

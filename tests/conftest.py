@@ -24,7 +24,7 @@ settings.register_profile("dev", settings.get_profile("untimed"), max_examples=2
 settings.load_profile("untimed")
 
 NEEDS = {"needs_mariadb", "needs_redis"}
-# Files whose tests wait for most of a minute: begun last, they would keep the processors idle at the end.
+# Files with tests that wait for most of a minute: begun last, they would keep the processors idle at the end.
 WAITING = {
     "test_http_faults.py",
     "test_serve_embedded.py",
@@ -36,7 +36,7 @@ NOT_RUN = "needs real servers: "
 
 
 def _require(missing: str | None) -> None:
-    """Skip the test, or fail it where REQUIRE_SERVICES says that this machine must have everything."""
+    """Skip the test, or fail it where REQUIRE_SERVICES is set."""
     if missing is None:
         return
     if os.environ.get("REQUIRE_SERVICES"):
@@ -56,7 +56,7 @@ def routed_statements() -> Iterator[None]:
     with executed_on_mysql() as found:
         yield
     if found:
-        # The import takes as long as some tests, and most processes without a database need none.
+        # The import is as slow as some tests, and most processes without a database need none.
         from tests.support.routing import problems_of
 
         if problems := problems_of(found):
@@ -66,13 +66,13 @@ def routed_statements() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def needs_mariadb() -> None:
-    """For tests that start a MariaDB of their own."""
+    """For tests that start another MariaDB."""
     _require(mariadb_support.missing())
 
 
 @pytest.fixture(scope="session")
 def needs_redis() -> None:
-    """For tests that start a Redis of their own."""
+    """For tests that start another Redis."""
     _require(redis_support.missing())
 
 
@@ -143,7 +143,7 @@ def pytest_collection(session: pytest.Session) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks tests that ask for a server: `-m "not services"` leaves them out. Leaves weekly tests out by default.
 
-    Unit tests come first, while no server or worker of other tests is idle beside them: that costs processor time too.
+    Unit tests come first, before servers and workers of other tests run: idle ones need processor time, too.
     """
     if not os.environ.get("WEEKLY"):
         items[:] = [item for item in items if not item.get_closest_marker("weekly")]

@@ -1,6 +1,6 @@
 """What the models of each vendor accept in a configuration, checked when a prompt is saved.
 
-A request says what the configuration has. A value that no request to the model can have, or that its vendor refuses in
+A request has what the configuration has. A value that no request to the model can have, or that its vendor refuses in
 every request, is refused here, so that it is not found by the first run.
 """
 

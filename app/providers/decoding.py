@@ -120,7 +120,7 @@ class AnswerBuilder:
         return [StreamEvent(kind, storable_text(text))]
 
     def _count(self, text: str) -> None:
-        """Refuse an answer that is too large as soon as it is, since a character is a byte or more."""
+        """Refuse an answer once its text is too large, since a character is a byte or more."""
         self._characters += len(text)
         if self._characters > ANSWER_MAX:
             raise _too_large(f"more than {self._characters - 1}")

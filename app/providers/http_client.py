@@ -76,7 +76,7 @@ class HttpClient:
 
 
 def pieces(response: BaseHTTPResponse) -> Iterator[bytes]:
-    """Yield the body as it is received, before it is decompressed."""
+    """Yield the body in the pieces that are received, before it is decompressed."""
     while piece := response.read1(_PIECE):
         yield piece
 

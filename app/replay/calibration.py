@@ -77,7 +77,7 @@ def calibrate(case: TestCase, draft: DraftPort, results: Sequence[ReplayResult])
     """Return what replays of the case found, which all played the same content, `draft`.
 
     A call that the recording refused changes what comes after it. What comes after is no evidence then, and neither
-    makes a proposal nor a problem: the next calibration, with the call accepted, tells.
+    makes a proposal nor a problem: the next calibration, with the call accepted, decides.
     """
     tools = tools_of(case, draft.tools)
     reader = Reader(WorkBudget(COMPARED_MAX))

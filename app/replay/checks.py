@@ -25,7 +25,7 @@ _STEPS_OF_A_CALL = 20  # to compare arguments without values
 class Checker:
     """Compares the steps of one turn within the budget of the replay's reader. Without budget, steps need review.
 
-    `sources()` reads the texts and values from which a draft may take its own; it is called only if a comparison needs
+    `sources()` reads the texts and values that a draft may use; it is called only if a comparison needs
     them.
     """
 

@@ -1,6 +1,6 @@
 """Normalizes texts by Unicode's forms NFKC and NFC, in time that grows in step with them, whatever they hold.
 
-`unicodedata.normalize` sorts the combining marks of a run by insertion, which takes the square of their number, and no
+`unicodedata.normalize` sorts the combining marks of a run by insertion, which costs the square of their number, and no
 other thread runs meanwhile. So texts are made stream-safe before: see https://unicode.org/reports/tr15/#Stream_Safe_Text_Format.
 """
 

@@ -31,7 +31,7 @@ Taken = tuple[Sent, Case]
 
 
 def cases(app: RoutedApp) -> Iterator[Case]:
-    """All requests; those that make others dearer come last."""
+    """All requests; the ones that make others dearer come last."""
     all_cases = [*derived.requests(app), *CASES, *api.of_bodies(app), *pages.of_forms(app)]
     yield from sorted(all_cases, key=lambda case: last.is_last(case.route))
 

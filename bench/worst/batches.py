@@ -117,7 +117,7 @@ def _spans(name: str, make: Callable[[int, int], bytes]) -> None:
 _spans("of one turn", lambda prompt, number: span(prompt, 1_000_001, number))
 _spans("each a turn", lambda prompt, number: span(prompt, 2_000_000 + number, 1))
 _spans(
-    "each in a conversation of its own, of these turns",
+    "each in a separate conversation, of these turns",
     lambda prompt, number: span(prompt, 2_000_000 + number, 2, attribute("gen_ai.conversation.id", str(number))),
 )
 _spans("each within the next", lambda prompt, number: span(prompt, 1_000_003, number, CHAT, parent=number + 1))
@@ -129,7 +129,7 @@ _spans(
 )
 
 
-@worst(TRACES, "spans without a prompt beside a large resource")
+@worst(TRACES, "spans without a prompt, with a large resource")
 def resource(_stage: Stage) -> Ask:
     spans = [span(1, 1, number).replace(b"service.prompt.id", b"x") for number in range(1, 30_000)]
     listed = b",".join([attribute("a", "b")] * 300_000)
@@ -216,7 +216,7 @@ for _route in LOGS:
     def empty_records(_stage: Stage) -> Ask:
         return _logged(b",".join([b"{}"] * (PLAIN // 3 - 100)))
 
-    @worst(_route, f"{MANY:,} records, each of a span of its own")
+    @worst(_route, f"{MANY:,} records, each of another span")
     def many_records(_stage: Stage) -> Ask:
         return _logged(b",".join(_record(number, attribute("content", "x")) for number in range(1, MANY)))
 

@@ -1,4 +1,4 @@
-"""A scene: a test case, the draft's tools, and what a scripted model says and calls in each turn."""
+"""A scene: a test case, the draft's tools, and what a scripted model answers and calls in each turn."""
 
 from __future__ import annotations
 

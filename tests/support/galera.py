@@ -35,7 +35,7 @@ def missing() -> str | None:
 class GaleraNode(MariaDB):
     """A server that joins the others at `group`, the ports by which nodes speak with each other.
 
-    Root runs it as the user that Debian made for MariaDB, since rsync of root copies data as `nobody`.
+    Root runs it as the user that Debian made for MariaDB, since rsync of root copies data as the user without rights.
     """
 
     def __init__(self, folder: Path, group: list[int], place: int) -> None:

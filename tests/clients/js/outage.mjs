@@ -1,4 +1,4 @@
-// Renders a prompt a hundred times a second until its input ends. Says when the server goes away and comes back, and at
+// Renders a prompt a hundred times a second until its input ends. Prints when the server goes away and comes back, and at
 // the end what the calls were like.
 import { Reprise } from "@reprise/client";
 

@@ -1,4 +1,4 @@
-// Counts the steps that the rendering of texts takes: how often each block of the module's code runs.
+// Counts the steps that the rendering of texts needs: how often each block of the module's code runs.
 // Reads a list of texts in JSON; the argument names the folder of the package's modules.
 
 import { Session } from "node:inspector/promises";
@@ -13,7 +13,7 @@ await session.post("Profiler.enable");
 await session.post("Profiler.startPreciseCoverage", { callCount: true, detailed: true });
 
 async function stepsOf(value) {
-  await session.post("Profiler.takePreciseCoverage"); // and begins to count anew
+  await session.post("Profiler.takePreciseCoverage"); // and begins to count again
   render(value, "XML", [], {});
   const { result } = await session.post("Profiler.takePreciseCoverage");
   const own = result.filter((script) => script.url.startsWith(folder));

@@ -58,7 +58,7 @@ def test_xml_of_texts_made_to_be_slow_is_what_the_server_makes(project: Path) ->
 
 def test_a_text_of_too_many_lines_and_blocks_is_refused(project: Path) -> None:
     refused, converted = rendered(project, ["-\n" * (STEPS_MAX // 2 + 1), "-\n" * (STEPS_MAX // 2)])
-    assert refused == f"InvalidRequestError: value: XML takes at most {STEPS_MAX} lines, lists and quotes."
+    assert refused == f"InvalidRequestError: value: XML has at most {STEPS_MAX} lines, lists and quotes."
     assert converted == to_xml("-\n" * (STEPS_MAX // 2))
 
 

@@ -16,7 +16,7 @@ STOPS_MAX = 400
 # Steps of the held key between two looks at what was found.
 STRIDE = 10
 # Looks at each focused element when the key is released, when it has arrived at its place. `window.tabbed` becomes the
-# list of those that can't be seen, once the end is reached: the body, or an element that had the focus before.
+# list of invisible ones, once the end is reached: the body, or an element that had the focus before.
 WATCH = """() => {
   const seen = new Set(), lost = [];
   const look = (one) => {

@@ -71,7 +71,7 @@ def run(lines: str, folder: Path, env: dict[str, str]) -> str:
 
 
 def back_up(world: World, source: MariaDB, folder: Path, env: dict[str, str]) -> Mistake:
-    """Take the backup while others write and the binary log is rotated, then empty a table."""
+    """Make the backup while others write and the binary log is rotated, then empty a table."""
     copying = ChildProcess(
         "copying",
         ["bash", "-c", documented("--stop-never")],

@@ -1,4 +1,4 @@
-"""Lists: what is chosen is in the address and comes back, rows are links, exceptions stand out."""
+"""Lists: what is chosen is in the address and comes back, rows are links, exceptions are marked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Connections to MySQL end their waits at the deadline, and those that were cut are not used again."""
+"""Connections to MySQL end their waits at the deadline, and a cut connection is not used again."""
 
 from __future__ import annotations
 

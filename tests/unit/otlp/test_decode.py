@@ -1,4 +1,4 @@
-"""Decoding exports: what is accepted, what is rejected alone, and what makes the whole body invalid."""
+"""Decoding exports: what is accepted, what is rejected by itself, and what makes the whole body invalid."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_an_export_without_spans_is_valid(body: bytes) -> None:
         (b'{"other":' + b'{"a":' * 100_000 + b"1" + b"}" * 100_001, "nested too deeply"),
     ],
 )
-def test_what_is_no_export_is_invalid_and_says_why(body: bytes, words: str) -> None:
+def test_what_is_no_export_is_invalid_for_a_reason(body: bytes, words: str) -> None:
     with pytest.raises(Invalid, match=words):
         decode(body)
 
@@ -152,7 +152,7 @@ def test_a_span_that_lacks_what_identifies_it_is_rejected_alone(fields: dict[str
 
 
 @pytest.mark.parametrize("entry", [None, 5, "x", [], True])
-def test_an_entry_that_is_no_object_is_rejected_alone(entry: Any) -> None:
+def test_only_an_entry_that_is_no_object_is_rejected(entry: Any) -> None:
     assert rejection(entry).code == "malformed_span"
 
 
@@ -196,7 +196,7 @@ def test_another_prompt_id_is_rejected(value: Any, code: str) -> None:
     assert rejection(span(attributes=[{"key": "service.prompt.id", "value": value}])).code == code
 
 
-def test_an_id_that_is_only_on_the_resource_is_told_apart() -> None:
+def test_an_id_that_is_only_on_the_resource_has_a_reason_for_itself() -> None:
     one = rejection(span(attributes=[]), resource={"service.prompt.id": 7})
 
     assert one.code == "prompt_id_on_resource"
@@ -210,7 +210,7 @@ def test_an_id_that_is_only_on_the_resource_is_told_apart() -> None:
         {"attributes": pairs_of({"a": 1}), "droppedAttributesCount": 3},
     ],
 )
-def test_an_id_lost_to_the_sdks_attribute_limit_is_told_apart(fields: dict[str, Any]) -> None:
+def test_an_id_lost_to_the_sdks_attribute_limit_has_a_reason_for_itself(fields: dict[str, Any]) -> None:
     one = rejection(span(**fields))
 
     assert one.code == "prompt_id_cut"
@@ -267,7 +267,7 @@ def test_a_span_that_comes_twice_in_a_batch_is_kept_once_the_first() -> None:
         (rb"nul \u0000", "nul \0"),
     ],
 )
-def test_text_that_no_parser_takes_is_repaired(text: bytes, name: str) -> None:
+def test_text_that_no_parser_reads_is_repaired(text: bytes, name: str) -> None:
     (one,) = decode(export(span(name="NAME")).replace(b"NAME", text)).spans
 
     assert one.name == name

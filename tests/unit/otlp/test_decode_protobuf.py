@@ -48,7 +48,7 @@ def content_of(body: bytes) -> bytes:
 
 
 def facts(found: Span) -> tuple[Any, ...]:
-    """All that a span says, but the form that it is stored in."""
+    """All fields of a span, but the form that it is stored in."""
     return (
         *(found.trace_id, found.span_id, found.parent_span_id, found.name, found.scope, found.start_ns, found.end_ns),
         *(found.prompt_id, found.conversation_id, found.failed, dict(found.attributes), read_span(bytes(found.raw))),
@@ -60,7 +60,7 @@ def test_the_parser_is_the_one_written_in_c() -> None:
 
 
 @pytest.mark.parametrize("name", RECORDED)
-def test_recorded_exports_say_the_same_in_both_encodings(name: str) -> None:
+def test_recorded_exports_are_the_same_in_both_encodings(name: str) -> None:
     body = json.dumps(in_range(json.loads((DATA / name).read_text()))).encode()
     there, here = decode(body, PROMPT), decode_protobuf(traces(body), PROMPT)
 
@@ -79,7 +79,7 @@ ATTRIBUTES = st.dictionaries(TEXT, VALUES, max_size=5)
 
 @pytest.mark.slow
 @given(ATTRIBUTES, ATTRIBUTES, TEXT.filter(bool), st.integers(1, 2**63 - 1))
-def test_whatever_a_span_says_is_read_the_same(
+def test_every_field_of_a_span_is_read_the_same(
     attributes: dict[str, Any], of_event: dict[str, Any], name: str, start: int
 ) -> None:
     event = {"name": name, "timeUnixNano": "1", "attributes": span(of_event)["attributes"]}
@@ -147,7 +147,7 @@ BAD_SPANS = {
 
 
 @pytest.mark.parametrize("name", BAD_SPANS)
-def test_a_span_that_cannot_be_read_is_rejected_alone(name: str) -> None:
+def test_only_a_span_that_cannot_be_read_is_rejected(name: str) -> None:
     good = content_of(traces(export(span())))
     bad = BAD_SPANS[name]
     if name == "nested too deeply":
@@ -206,7 +206,7 @@ def test_a_large_batch_may_not_have_more_elements_than_all_spans_together_may(mo
 
 
 @pytest.mark.slow
-def test_the_spans_of_a_large_batch_say_the_same() -> None:
+def test_the_spans_of_a_large_batch_are_read_the_same() -> None:
     spans = [span({"n": number, "text": "x" * 3_000_000}, spanId=f"{number:016x}") for number in range(1, 4)]
     found = decode_protobuf(traces(export(*spans)), PROMPT).spans
     assert [one.attributes["n"] for one in found] == [1, 2, 3]

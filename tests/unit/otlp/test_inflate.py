@@ -89,7 +89,7 @@ class Stream:
     [gzip.compress(b""), gzip.compress(b" " * 5_000), gzip.compress(random.Random(7).randbytes(1_000))],
     ids=["empty", "dense", "incompressible"],
 )
-def test_twice_the_members_take_twice_the_work_even_without_a_limit(
+def test_twice_the_members_are_twice_the_work_even_without_a_limit(
     monkeypatch: pytest.MonkeyPatch, member: bytes
 ) -> None:
     make = zlib.decompressobj

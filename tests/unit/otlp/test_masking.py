@@ -76,7 +76,7 @@ def test_a_number_that_a_pattern_finds_is_masked(number: Any) -> None:
     assert "4111" not in json.dumps(masked([CARD], {"a": number}))
 
 
-def test_a_pointer_masks_its_place_alone() -> None:
+def test_a_pointer_masks_only_its_place() -> None:
     arguments = '{"customer": {"name": "Ada", "id": 7}, "name": "kept"}'
     found = masked(
         [Rule("pointer", "/gen_ai.tool.call.arguments/customer/name")], {"gen_ai.tool.call.arguments": arguments}
@@ -126,7 +126,7 @@ def test_a_rule_that_can_not_be_used_is_refused_by_its_place(rule: Rule) -> None
         Masking([EMAIL, rule])
 
 
-def test_a_replacement_is_written_as_it_is() -> None:
+def test_a_replacement_is_written_without_changes() -> None:
     found = masked([Rule("pattern", "(a)b", r"\1\0")], {"a": "ab"})
     assert value(found, "a") == {"stringValue": r"\1\0"}
 
@@ -145,7 +145,7 @@ def test_what_no_rule_finds_stays_byte_for_byte(content: Any, as_text: bool) -> 
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])), st.text(st.characters(exclude_categories=["Cs"])))
-def test_nothing_of_a_secret_is_left_whatever_stands_around_it(before: str, after: str) -> None:
+def test_nothing_of_a_secret_is_left_whatever_surrounds_it(before: str, after: str) -> None:
     secret = "s3cr3t-t0ken"
     nested = json.dumps({"k": [before + secret + after, json.dumps({"k": before + secret})]})
     assert secret not in json.dumps(masked([Rule("pattern", secret)], {"a": nested, "b": before + secret + after}))
@@ -168,13 +168,13 @@ CONTENT = ("messages", "*", "content")
         ("/*/*/content", '{"to":"Ada","cc":"Bob"}'),
     ],
 )
-def test_a_pointer_masks_a_value_whose_place_it_names_encloses_or_leads_into(pointer: str, found: str) -> None:
+def test_a_pointer_masks_the_value_that_it_names_encloses_or_leads_into(pointer: str, found: str) -> None:
     rules = Masking([Rule("pointer", pointer)])
     assert rules.at('{"to":"Ada","cc":"Bob"}', CONTENT) == found
     assert rules.at('{"to":"Ada","cc":"Bob"}', ("elsewhere",), CONTENT) == found
 
 
-def test_a_value_without_a_place_is_masked_by_patterns_alone() -> None:
+def test_a_value_without_a_place_is_masked_only_by_patterns() -> None:
     rules = Masking([Rule("pointer", "/messages"), EMAIL])
     assert rules.at({"to": ADA, "of": [f"{ADA}, Ada"]}) == {"to": MASK, "of": [f"{MASK}, Ada"]}
 

@@ -72,5 +72,5 @@ def test_a_copy_calls_only_its_own_exit_handlers(tmp_path: Path) -> None:
     assert (tmp_path / "exit handler").exists()
 
 
-def test_a_process_that_is_asked_to_end_as_soon_as_it_is_started_ends(tmp_path: Path) -> None:
+def test_a_process_that_is_asked_to_end_at_its_start_ends(tmp_path: Path) -> None:
     assert lines_of(ENDING, home=tmp_path) == ["-15"] * 20

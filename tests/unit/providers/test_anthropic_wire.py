@@ -76,7 +76,7 @@ def test_a_strict_tool_is_sent_as_such(strict, sent):
     assert tool.get("strict") == sent
 
 
-def test_a_newer_model_is_told_an_effort_and_an_older_one_a_budget():
+def test_a_newer_model_gets_an_effort_and_an_older_one_a_budget():
     assert body(HI, reasoning_effort="high")["output_config"] == {"effort": "high"}
     assert body(HI, reasoning_effort="high")["thinking"] == {"type": "adaptive"}
     older = body(HI, model="claude-haiku-4-5", reasoning_effort="high", max_tokens=10_000)

@@ -86,13 +86,13 @@ def test_a_whole_answer_is_read_up_to_its_bound():
     assert sum(map(len, found)) <= LIMIT < sent.taken <= LIMIT + 65_536
 
 
-def test_an_error_is_cut_off_since_its_status_says_enough():
+def test_an_error_is_cut_off_since_its_status_is_enough():
     found, failure = received(Sent([b"x" * 65_536] * 5000, status=500))
 
     assert (sum(map(len, found)), failure) == (ERROR_BYTES, None)
 
 
-def test_a_stream_is_read_up_to_a_bound_of_its_own():
+def test_a_stream_is_read_up_to_another_bound():
     event = b"data: " + b"x" * 65_530 + b"\n\n"
     sent = Sent([event] * 5000)
     found, failure = received(sent, streamed=True)

@@ -127,7 +127,7 @@ def test_what_is_older_than_the_window_is_forgotten(calls):
 
 
 @pytest.mark.parametrize("error", [lambda: ValueError("a bug of ours"), lambda: ProviderTimeout("slow")])
-def test_errors_that_say_nothing_about_the_vendor_do_not_count(calls, error):
+def test_errors_that_are_no_sign_of_the_vendors_health_do_not_count(calls, error):
     calls.fail(50, error)
     calls.fail(CALLS - 1)
 

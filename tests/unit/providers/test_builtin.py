@@ -44,7 +44,7 @@ def test_a_streamed_echo_is_the_question_piece_by_piece(question):
     assert "".join(event.text for event in events) == answer.text == question
 
 
-def test_demo_agent_calls_each_tool_once_in_order_then_tells_their_results():
+def test_demo_agent_calls_each_tool_once_in_order_then_answers_with_their_results():
     said = [Message("user", QUESTION)]
     for tool in ("lookup", "refund"):
         answer = BuiltinModels().complete(request("demo-agent", *said, tools=[LOOKUP, REFUND]))
@@ -60,7 +60,7 @@ def test_demo_agent_calls_each_tool_once_in_order_then_tells_their_results():
     assert (answer.text, answer.tool_calls) == ("lookup done\nrefund done", ())
 
 
-def test_demo_agent_takes_string_arguments_from_the_question():
+def test_demo_agent_uses_words_of_the_question_as_arguments():
     (call,) = BuiltinModels().complete(request("demo-agent", tools=[LOOKUP])).tool_calls
 
     assert call.arguments == {"text": QUESTION}

@@ -49,14 +49,14 @@ def test_the_only_default_is_echo():
     assert [entry.name for entry in catalogue.load().values() if entry.default] == ["echo"]
 
 
-def test_the_builtin_entries_are_the_builtin_models_and_say_what_they_are_for():
+def test_the_builtin_entries_are_the_builtin_models_with_their_purposes():
     shipped = {entry.name: entry.description for entry in catalogue.load().values() if entry.vendor == "BUILTIN"}
 
     assert set(shipped) == set(builtin.NAMES)
     assert all("for trying the product and for tests" in description for description in shipped.values())
 
 
-def test_a_file_adds_models_and_takes_over_shipped_ones(extend):
+def test_a_file_adds_models_and_replaces_shipped_ones(extend):
     extended = extend(HEAD + MINE + MINE.replace("mine", "gpt-4o-mini"))
 
     assert len(extended) == len(catalogue.load()) + 1
@@ -96,7 +96,7 @@ def test_cost_bills_cached_and_reasoning_tokens_as_parts_at_their_own_price(exte
     assert cost.total == cost.prompt + cost.completion
 
 
-def test_cost_of_a_long_prompt_takes_the_long_prices_for_all_of_it(extend):
+def test_cost_of_a_long_prompt_is_by_the_long_prices_for_all_of_it(extend):
     entry = extend(HEAD + MINE)["OPENAI", "mine"]
 
     cost = catalogue.cost(entry, Tokens(prompt=101, completion=10, cache_read=1, reasoning=5))

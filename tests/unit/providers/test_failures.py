@@ -13,7 +13,7 @@ NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 def refusal(status, message="words", headers=None, vendor="OPENAI", **error):
-    """The failure of an answer with this status, whose error has this message."""
+    """The failure of an answer with this status and this message of its error."""
     body = json.dumps({"error": {"message": message, **error}}).encode()
     return refused(vendor, None, NOW, status, headers or {}, body)
 
@@ -37,7 +37,7 @@ def test_without_a_secret_a_text_stays(secret):
     [(400, False, False), (401, False, False), (404, False, False), (408, True, False), (429, True, False),
      (500, True, True), (502, True, True), (503, True, True), (529, True, True)],
 )  # fmt: skip
-def test_the_status_says_whether_to_ask_again(status, retryable, outage):
+def test_the_status_decides_whether_to_ask_again(status, retryable, outage):
     failure = refusal(status)
 
     assert (failure.retryable, failure.outage) == (retryable, outage)

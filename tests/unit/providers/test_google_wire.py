@@ -114,7 +114,7 @@ def test_the_effort_is_a_level_or_a_budget(model, effort, sent):
 
 
 @pytest.mark.parametrize("model", ["gemini-2.5-pro", "gemini-3.6-flash"])
-def test_a_model_that_always_thinks_is_not_told_to_stop(model):
+def test_a_model_that_always_thinks_gets_no_request_to_stop(model):
     with pytest.raises(Invalid, match="reasoning_effort"):
         body(HI, model=model, reasoning_effort="none")
 
@@ -145,7 +145,7 @@ def test_an_answer_without_a_word_is_an_empty_one(parts):
 
 
 @pytest.mark.parametrize("reason", ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "SAFETY", "OTHER"])
-def test_the_reason_for_which_nothing_was_said_is_told(reason):
+def test_an_answer_without_words_has_its_reason(reason):
     for answer in (whole(response(finish=reason)), streamed(response(finish=reason))):
         assert (answer.text, answer.finish_reason) == ("", "refused")
         assert reason in answer.refusal

@@ -137,7 +137,7 @@ def answers(draw: st.DrawFn) -> Intended:
 
 @dataclass
 class Response:
-    """A response whose body was received in pieces."""
+    """A response with a body that was received in pieces."""
 
     headers: dict[str, str]
     body: list[bytes]

@@ -40,7 +40,7 @@ def delta(finish=None, **parts):
     return {"choices": [{"delta": parts, "finish_reason": finish}]}
 
 
-def test_calls_without_an_index_are_told_apart_by_their_ids():
+def test_calls_without_an_index_are_separated_by_their_ids():
     def piece(arguments, **call):
         return delta(tool_calls=[{**call, "function": {"name": call.get("id"), "arguments": arguments}}])
 
@@ -271,7 +271,7 @@ def test_arguments_that_are_an_object_are_read(arguments):
         assert calls_of(said) == [("a", "weather", arguments)]
 
 
-def test_an_answer_without_a_choice_says_nothing():
+def test_an_answer_without_a_choice_is_empty():
     decoder = OpenAIDecoder()
     decoder.read_whole({"choices": []})
     assert (decoder.end().text, decoder.end().finish_reason) == ("", "stop")

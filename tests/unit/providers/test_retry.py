@@ -86,7 +86,7 @@ def test_what_no_retry_helps_is_raised_at_once(clock):
     assert len(vendor.left) == 1
 
 
-def test_the_last_failure_is_the_one_that_is_told(clock):
+def test_the_last_failure_is_the_one_that_is_raised(clock):
     vendor = Vendor(clock, away(), away(), ProviderFailure("third", retryable=True))
 
     with pytest.raises(ProviderError, match="third"):
@@ -94,7 +94,7 @@ def test_the_last_failure_is_the_one_that_is_told(clock):
     assert len(clock.slept) == 2
 
 
-def test_each_attempt_is_told_what_is_left_of_the_time(clock):
+def test_each_attempt_gets_what_is_left_of_the_time(clock):
     vendor = Vendor(clock, away(), away(), takes_s=2.0)
 
     clock.retry(first_s=1).call(vendor, 60)

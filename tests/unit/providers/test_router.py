@@ -56,7 +56,7 @@ def test_a_vendors_model_is_served_there_within_the_time_that_is_left():
     assert 60 >= first.timeout_s > second.timeout_s > 0
 
 
-def test_a_stream_that_has_said_something_is_not_begun_again():
+def test_a_stream_that_has_sent_words_is_not_begun_again():
     models = Models(ProviderFailure("down", retryable=True))
     heard = []
 
@@ -95,7 +95,7 @@ def test_a_credentials_key_is_in_no_repr():
     assert "sk-secret" not in repr(Credential("sk-secret"))
 
 
-def test_what_waiting_for_a_slot_takes_is_taken_from_the_calls_time():
+def test_waiting_for_a_slot_is_part_of_the_calls_time():
     clock = [0.0]
     models = Models()
 

@@ -51,7 +51,7 @@ def test_the_instruction_model_and_tools_of_an_agent_are_found(name: str, model:
         assert [tool["name"] for tool in found.tools] == tools
 
 
-def test_parameters_come_from_attributes_or_from_those_that_have_all_as_json() -> None:
+def test_parameters_come_from_single_attributes_or_from_one_with_all_as_json() -> None:
     said = {"gen_ai.system_instructions": '[{"type": "text", "content": "Be kind."}]'}
     one = of(said | {"gen_ai.request.temperature": 0.5, "gen_ai.request.stop_sequences": ["END"]})
     other = of(said | {"llm.invocation_parameters": '{"max_output_tokens": 9, "topP": 0.3, "seed": 4, "n": 1}'})

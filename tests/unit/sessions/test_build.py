@@ -78,7 +78,7 @@ def test_the_first_turn_shows_its_first_user_text_and_later_ones_their_last() ->
     assert build_later_turn(chat(1, history)).user == "three"
 
 
-def test_tool_results_with_role_user_are_not_what_the_user_said() -> None:
+def test_tool_results_with_role_user_are_not_words_of_the_user() -> None:
     result = {"role": "user", "parts": [{"type": "tool_call_response", "id": "c", "result": "18"}]}
 
     assert build_later_turn(chat(1, [said("user", "Hi"), result])).user == "Hi"
@@ -115,7 +115,7 @@ def test_parents_in_a_circle_are_shown_all() -> None:
     assert len(turn.spans) == 3
 
 
-def test_text_beside_tool_calls_is_shown_and_is_no_step() -> None:
+def test_text_with_tool_calls_is_shown_and_is_no_step() -> None:
     output = {"role": "assistant", "parts": [*said("assistant", "Let me see")["parts"], *called(("c", "t"))["parts"]]}
 
     turn = turn_of(chat(1, outputs=[output]))
@@ -271,7 +271,7 @@ def test_only_model_calls_count_tokens() -> None:
         ),
     ],
 )
-def test_a_turn_that_is_not_whole_says_so(spans: list[dict[str, Any]], words: str) -> None:
+def test_a_turn_that_is_not_whole_has_a_warning(spans: list[dict[str, Any]], words: str) -> None:
     (warning,) = turn_of(*spans).warnings
 
     assert words in warning
@@ -313,7 +313,7 @@ TOKENS = {"gen_ai.usage.input_tokens": 3}
         (chat(1, [said("user", "Hi")], more=TOKENS), chat(2, more=TOKENS, parentSpanId=f"{1:016x}"), Usage(6, 0)),
     ],
 )
-def test_of_two_records_of_one_call_the_one_that_says_more_counts(outer: Any, inner: Any, usage: Usage) -> None:
+def test_of_two_records_of_one_call_the_longer_one_counts(outer: Any, inner: Any, usage: Usage) -> None:
     spans = [*stored(outer, scope="framework"), *stored(inner, scope="client")]
 
     assert build_turn(spans).usage == usage
@@ -334,7 +334,7 @@ def test_a_tool_that_two_libraries_recorded_is_one_step() -> None:
     assert len(build_turn([*outer, *inner]).steps) == 1
 
 
-def test_a_shape_nobody_foresaw_is_shown_as_it_came() -> None:
+def test_an_unknown_shape_is_shown_as_it_came() -> None:
     turn = turn_of(numbered(1, {"my.list": ["a", 1, None, {"k": 2.5}], "my.flag": True}))
 
     (shown,) = turn.spans

@@ -147,7 +147,7 @@ def read(batch: bytes) -> None:
         responses_without_calls,
     ],
 )
-def test_twice_the_spans_take_at_most_twice_the_calls(batch: Callable[[int], bytes]) -> None:
+def test_twice_the_spans_need_at_most_twice_the_calls(batch: Callable[[int], bytes]) -> None:
     once, twice = batch(400), batch(800)
     bound = 2.1 * calls_of(lambda: read(once))
     assert calls_of(lambda: read(twice), at_most=bound) <= bound

@@ -302,7 +302,7 @@ def test_redacted_words_of_claude_code_are_none() -> None:
     assert "content" in turn.warnings[0]
 
 
-def test_a_span_type_of_another_program_says_nothing() -> None:
+def test_a_span_type_of_another_program_is_ignored() -> None:
     turn, _ = turn_of(Sent("request", {"span.type": "llm_request", "input_tokens": 3}))
 
     assert turn.usage == Usage()
@@ -325,7 +325,7 @@ LANGFUSE = {
         pytest.param(LANGFUSE, "no such parcel", id="Langfuse"),
     ],
 )
-def test_a_tool_failed_whose_attributes_say_so(attributes: dict[str, Any], error: str) -> None:
+def test_a_tool_with_attributes_of_a_failure_has_failed(attributes: dict[str, Any], error: str) -> None:
     turn, facts = turn_of(Sent("track", attributes))
 
     assert turn.steps[0].error == error
@@ -336,13 +336,13 @@ def test_a_tool_failed_whose_attributes_say_so(attributes: dict[str, Any], error
     "attributes",
     [{**STRANDS, "gen_ai.tool.status": "success"}, {**LANGFUSE, "langfuse.observation.level": "DEFAULT"}],
 )
-def test_a_tool_did_not_fail_whose_attributes_say_otherwise(attributes: dict[str, Any]) -> None:
+def test_a_tool_with_attributes_of_a_success_has_not_failed(attributes: dict[str, Any]) -> None:
     turn, facts = turn_of(Sent("track", attributes))
 
     assert (turn.steps[0].error, facts.errors, facts.tool_errors) == (None, 0, 0)
 
 
-def test_strands_tells_the_first_token_in_milliseconds() -> None:
+def test_strands_records_the_first_token_in_milliseconds() -> None:
     call = Sent("chat", {"gen_ai.operation.name": "chat", "gen_ai.server.time_to_first_token": 420})
 
     assert turn_of(call, scope="strands.telemetry.tracer")[0].spans[0].first_token_ms == 420

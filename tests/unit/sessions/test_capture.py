@@ -60,7 +60,7 @@ def test_the_switch_of_the_scope_is_named(scope: str, switch: str) -> None:
 
 
 @pytest.mark.parametrize("scope", ["", "airline", "my-agent"])
-def test_an_unknown_scope_is_told_to_turn_content_capture_on(scope: str) -> None:
+def test_an_unknown_scope_gets_the_advice_to_turn_content_capture_on(scope: str) -> None:
     assert warnings_of(scope) == ("No message content was recorded: turn on content capture in the instrumentation.",)
 
 

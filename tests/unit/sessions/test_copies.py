@@ -219,7 +219,7 @@ def test_many_equal_calls_are_compared_with_few() -> None:
     assert copies(turn) == []
 
 
-def test_a_framework_that_records_tools_beside_a_client_that_records_calls_repeats_nothing(
+def test_a_framework_that_records_tools_with_a_client_that_records_calls_repeats_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     spans = [*call(1, "client", gen_ai__output__messages=ANSWER), *call(2, "client", gen_ai__output__messages=ANSWER)]

@@ -1,4 +1,4 @@
-"""Figures add up in any order, and a sketch tells quantiles within its error."""
+"""Figures add up in any order, and a sketch has quantiles within its error."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def test_figures_that_are_taken_away_again_leave_nothing(some: list[Figures]) ->
 
 
 @given(st.floats(1, 1e18))
-def test_a_bucket_tells_its_values_within_five_percent(value: float) -> None:
+def test_a_bucket_has_its_values_within_five_percent(value: float) -> None:
     assert value_of(bucket_of(value)) == pytest.approx(value, rel=0.05)
 
 
 @pytest.mark.parametrize("value", [0, 0.4, -5])
-def test_values_below_one_are_told_as_none(value: float) -> None:
+def test_values_below_one_are_read_as_none(value: float) -> None:
     assert value_of(bucket_of(value)) == 0
 
 

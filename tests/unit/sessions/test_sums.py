@@ -32,7 +32,7 @@ def totals_of(turns: Sequence[TurnFacts]) -> SessionTotals:
 
 
 @given(st.lists(st.lists(st.integers(0, 2 * NAMES_MAX), max_size=40), max_size=150))
-def test_names_that_are_joined_some_at_a_time_are_those_that_are_joined_one_by_one(numbers: list[list[int]]) -> None:
+def test_names_are_the_same_joined_some_at_a_time_or_one_by_one(numbers: list[list[int]]) -> None:
     turns = [turn(*(f"model {number:03}" for number in of_turn)) for of_turn in numbers]
     assert totals_of(turns).names == (reduce(with_names, map(names_of, turns), "") or None)
 

@@ -1,4 +1,4 @@
-"""Tool calls that stand only in messages are steps: each once, with its answer, in its place."""
+"""Tool calls that are only in messages are steps: each once, with its answer, in its place."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ Q = said("Where is it?")
 ANSWER = [said("Here.", "assistant")]
 
 
-def test_a_call_without_a_span_stands_after_the_model_call_that_asked_for_it() -> None:
+def test_a_call_without_a_span_is_after_the_model_call_that_asked_for_it() -> None:
     inputs = [Q, asked(call("c1", "find", of="x")), told("c1", {"at": 3})]
 
     first, answer = steps_of(chat(1, [Q], [asked(call("c1", "find", of="x"))]), chat(2, inputs, ANSWER))
@@ -82,7 +82,7 @@ def test_a_call_without_a_span_stands_after_the_model_call_that_asked_for_it() -
     assert seen([first, answer]) == [("find", 1, {"at": 3}, None), ("Here.", 2)]
 
 
-def test_a_call_whose_answer_never_appears_says_so() -> None:
+def test_a_call_without_an_answer_has_a_warning() -> None:
     (step,) = steps_of(chat(1, [Q], [asked(call("c1"))]))
 
     assert (step.result, step.error, step.answered, step.source) == (None, None, False, "messages")
@@ -138,7 +138,7 @@ def test_spans_with_another_id_are_other_calls_unless_the_arguments_are_equal() 
     ]
 
 
-def test_calls_that_only_the_last_model_call_was_given_stand_before_its_answer() -> None:
+def test_calls_that_only_the_last_model_call_was_given_are_before_its_answer() -> None:
     before = [said("Earlier"), asked(call("c0")), told("c0"), said("So?", "assistant")]
     inputs = [*before, Q, asked(call("c1")), told("c1", "one"), asked(call("c2")), told("c2", "two")]
 
@@ -157,7 +157,7 @@ def test_a_call_that_later_inputs_repeat_is_one_step() -> None:
     assert [step.result for step in steps if step.name] == ["one", "two"]
 
 
-def test_calls_without_ids_are_told_apart_by_their_number() -> None:
+def test_calls_without_ids_are_separated_by_their_number() -> None:
     one, two = [asked(call("", of="x")), told("", "one")], [asked(call("", of="x")), told("", "two")]
 
     steps = steps_of(chat(1, [Q], one[:1]), chat(2, [Q, *one], two[:1]), chat(3, [Q, *one, *two], ANSWER))
@@ -240,7 +240,7 @@ def test_responses_of_every_shape_answer_the_call(response: Any, result: Any, er
     assert (step.result, step.error, step.answered) == (result, error, True)
 
 
-def test_a_response_stands_alone_where_the_vendor_keeps_the_conversation() -> None:
+def test_a_response_is_a_single_step_where_the_vendor_keeps_the_conversation() -> None:
     output = {"type": "function_call_output", "call_id": "c1", "output": "x"}
 
     step, _ = steps_of(chat(1, [Q], [asked(call("c1"))]), chat(2, [output], ANSWER))
@@ -257,7 +257,7 @@ def test_a_response_that_only_a_later_turn_holds_counts() -> None:
     assert [step.kind for step in second.steps] == ["answer"]
 
 
-def test_a_call_that_waited_for_the_next_turn_is_a_step_of_its_own_turn_alone() -> None:
+def test_a_call_that_waited_for_the_next_turn_is_a_step_of_only_its_turn() -> None:
     later = [Q, asked(call("c1")), told("c1", "approved")]
 
     first, second = turns_of(chat(1, [Q], [asked(call("c1"))]), chat(2, later, ANSWER, trace="b"))
@@ -315,7 +315,7 @@ JUNK = st.recursive(
 @pytest.mark.slow
 @settings(max_examples=60)
 @given(st.lists(JUNK, max_size=4), st.lists(JUNK, max_size=4))
-def test_whatever_stands_in_messages_a_turn_is_read(inputs: list[Any], outputs: list[Any]) -> None:
+def test_a_turn_is_read_whatever_its_messages_have(inputs: list[Any], outputs: list[Any]) -> None:
     (turn,) = turns_of(chat(1, inputs, outputs), chat(2, [*inputs, *outputs], ANSWER))
 
     assert turn.steps[-1].text == "Here."
@@ -323,7 +323,7 @@ def test_whatever_stands_in_messages_a_turn_is_read(inputs: list[Any], outputs: 
 
 @st.composite
 def conversations(draw: st.DrawFn) -> tuple[list[list[str]], bool]:
-    """Count the calls that each model call asks for, by the letters of their arguments; and say if calls have ids."""
+    """Count the calls that each model call asks for, by the letters of their arguments, and whether calls have ids."""
     return draw(st.lists(st.lists(st.sampled_from("xyz"), min_size=1, max_size=3), max_size=4)), draw(st.booleans())
 
 
@@ -332,7 +332,7 @@ def conversations(draw: st.DrawFn) -> tuple[list[list[str]], bool]:
 def test_a_turn_has_the_same_calls_whichever_of_its_spans_are_there(
     conversation: tuple[list[list[str]], bool], data: st.DataObject
 ) -> None:
-    """With every tool span or with none, from all model calls or the last alone."""
+    """With every tool span or with none, from all model calls or only from the last."""
     rounds, with_ids = conversation
     history: list[Any] = [Q]
     spans: list[Any] = []
@@ -357,7 +357,7 @@ def test_a_turn_has_the_same_calls_whichever_of_its_spans_are_there(
 
 
 @pytest.mark.parametrize("kind", ["server_tool_call", "server_tool_use"])
-def test_the_text_beside_a_call_that_the_vendor_ran_is_the_answer(kind: str) -> None:
+def test_the_text_after_a_call_that_the_vendor_ran_is_the_answer(kind: str) -> None:
     hosted = {"type": kind, "id": "c1", "name": "web_search", "arguments": {"query": "hours"}}
     output = {"role": "assistant", "parts": [hosted, {"type": "text", "content": "Open from 9 to 5."}]}
 

@@ -37,7 +37,7 @@ function structureOf(lines: readonly string[]): ReturnType<typeof scan> {
     return scan(lines.map(withoutUnderline), STEPS_MAX);
   } catch (error) {
     if (!(error instanceof TooManyBlocks)) throw error;
-    const message = `value: XML takes at most ${STEPS_MAX} lines, lists and quotes.`;
+    const message = `value: XML has at most ${STEPS_MAX} lines, lists and quotes.`;
     throw new InvalidRequestError(message, { status: 400 });
   }
 }

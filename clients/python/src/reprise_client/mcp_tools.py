@@ -94,7 +94,7 @@ class Tools:
         return texts.listed(page, "sessions", texts.session_line)
 
     def read_session(self, session_id: str, offset: int = 0) -> str:
-        """Read a recorded conversation: what the user said, the tool calls with their results, the answers.
+        """Read a recorded conversation: the user's messages, the tool calls with their results, the answers.
 
         offset: where the answer before this one ended.
         """

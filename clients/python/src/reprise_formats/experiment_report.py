@@ -35,7 +35,7 @@ _ADVICE = {
     "queued": "It starts by itself; there is nothing to do.",
     "running": "It goes on by itself; there is nothing to do.",
     "cancelled": "Start it again for a verdict: replays that have ended are used again for a week.",
-    "error": "Put right what the reason says, and start it again.",
+    "error": "Put the reason right, and start it again.",
     "passed": "The candidate may go live.",
     "failed": "Do not let it go live: open the failing replays, fix the {subject}, and start the experiment again.",
     "inconclusive": "Start it again with more replays or a higher cost: what has been replayed is used again.",
@@ -67,7 +67,7 @@ def _next(experiment: Json) -> str:
         return advice
     classes = classes_of(experiment)
     if compares_nothing(experiment):
-        advice = f"Change the {subject}, and start it again: this says nothing about a change."
+        advice = f"Change the {subject}, and start it again: this is no result about a change."
     return advice + (_UNSURE if classes["stable_fail"] + classes["flaky"] else "")
 
 
@@ -128,7 +128,7 @@ def _failed(experiment: Json, reason: str) -> str:
 
 
 def _inconclusive(experiment: Json, reason: str) -> str:
-    return f"Undecided: {reason[:1].lower() + reason[1:] or 'the replays do not tell whether it is worse'}"
+    return f"Undecided: {reason[:1].lower() + reason[1:] or 'the replays do not show whether it is worse'}"
 
 
 _FINDINGS: dict[str, Callable[[Json, str], str]] = {

@@ -12,7 +12,7 @@ FENCED = -1
 
 # About half a second. A prompt of 500,000 characters in ordinary lines has a tenth of it.
 STEPS_MAX = 200_000
-TOO_MANY_STEPS = f"value: XML takes at most {STEPS_MAX} lines, lists and quotes."
+TOO_MANY_STEPS = f"value: XML has at most {STEPS_MAX} lines, lists and quotes."
 
 _ROOT = "instructions"
 _FORBIDDEN = re.compile(r"[^\t\n\r\x20-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]")  # XML 1.0, production 2

@@ -22,7 +22,7 @@ CALIBRATION: dict[str, Any] = {
 
 
 def instance(*statuses: str) -> Remote:
-    """A Reprise whose calibration has these statuses, one at each look; the last one stays."""
+    """A Reprise with a calibration that has these statuses, one at each look; the last one stays."""
     left = list(statuses)
 
     def answer(request: httpx.Request) -> httpx.Response:

@@ -55,7 +55,7 @@ DOCUMENTS = (
 
 
 def run(command: str, text: str, folder: Path, *, person: bool, refuses: bool = False) -> Result:
-    """A command's output, as it is on a terminal (for a `person`) or in a pipe."""
+    """A command's output on a terminal (for a `person`) or in a pipe."""
     file = folder / "prompt.md"
     file.write_text("---\nprompt: 3\nmodel: echo\ninstructionFormat: RAW\n---\nHelp.\n")
     arguments = [str(file) if word == "FILE" else word for word in command.split()]

@@ -209,7 +209,7 @@ def test_a_candidate_that_equals_its_baseline_is_named_so() -> None:
     passed = experiment(cases(2), candidate=same)
 
     assert sentence(passed) == "Nothing was compared: the draft is the same as version 4f53a0b1; $0.31"
-    assert advice(passed) == "Change the prompt, and start it again: this says nothing about a change."
+    assert advice(passed) == "Change the prompt, and start it again: this is no result about a change."
     assert advice(experiment(cases(2), candidate=same, verdict="inconclusive")).startswith("Start it again")
 
 

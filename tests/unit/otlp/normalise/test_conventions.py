@@ -1,4 +1,4 @@
-"""Each convention alone: what a span of it says, in normal form."""
+"""Each convention by itself: its spans in normal form."""
 
 from __future__ import annotations
 
@@ -419,7 +419,7 @@ def test_a_tool_is_read(tool: str) -> None:
     assert span.tool == ToolUse("get_weather", call_id, {"city": "Paris"}, {"celsius": 18})
 
 
-def test_a_tool_without_content_says_so() -> None:
+def test_a_tool_without_content_has_a_warning() -> None:
     span = normal({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "t"})
 
     assert span.tool == ToolUse("t", None, None, None)
@@ -588,7 +588,7 @@ def test_offered_tools_are_read(attributes: dict[str, Any]) -> None:
     assert normal(attributes).definitions == [DEFINITION]
 
 
-def test_messages_of_tools_that_say_nothing_offer_none() -> None:
+def test_messages_of_tools_without_a_definition_offer_no_tool() -> None:
     said = [{"role": "tool", "tool_call_id": "c1"}, {"role": "tool", "content": DEFINITION | {"type": "function"}}]
     asked = {"langfuse.observation.type": "generation", "langfuse.observation.input": json.dumps(said)}
 

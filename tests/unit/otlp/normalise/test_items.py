@@ -39,11 +39,11 @@ def test_they_are_read_as_messages() -> None:
 
 
 @pytest.mark.parametrize("text", ["Where is it?", "[{", "[{}, 1, null]", json.dumps(ITEMS)[:-1], "[{" * 10_000])
-def test_other_texts_stay_what_the_user_said(text: str) -> None:
+def test_other_texts_stay_the_words_of_the_user(text: str) -> None:
     assert messages_in(text) == (NormalisedMessage("user", text),)
 
 
 @pytest.mark.parametrize("elsewhere", [{"scope": "shop"}, {"response_id": "chatcmpl-1"}])
-def test_such_a_text_in_other_places_is_what_the_user_said(elsewhere: dict[str, str]) -> None:
+def test_such_a_text_in_other_places_is_the_words_of_the_user(elsewhere: dict[str, str]) -> None:
     text = json.dumps(ITEMS)
     assert messages_in(text, **elsewhere) == (NormalisedMessage("user", text),)

@@ -238,7 +238,7 @@ def test_text_is_a_message_but_cut_json_is_not() -> None:
     assert read_text(" ", "user") is None
 
 
-def test_blank_parts_say_nothing() -> None:
+def test_blank_parts_are_left_out() -> None:
     parts = [{"type": "text", "content": " "}, {"type": "text", "content": ""}]
 
     assert read_messages([{"role": "user", "parts": parts}]) == (NormalisedMessage("user"),)

@@ -1,4 +1,4 @@
-"""The tokens of caches and of reasoning are parts of those beside them, however a library counts them."""
+"""The tokens of caches and of reasoning are parts of the other counts, however a library counts them."""
 
 from __future__ import annotations
 

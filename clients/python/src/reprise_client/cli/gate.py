@@ -97,7 +97,7 @@ def _program_options(command: Any) -> Any:
 @click.option("--alpha", type=Ratio, help="Share of false alarms; 0.05 when left out.")
 @click.option("--min-pass-rate", type=click.FloatRange(0, 1), help="Share of replays that have to pass.")
 @click.option("--max-cost", type=click.FloatRange(0, min_open=True), help="US dollars after which it ends undecided.")
-@click.option("--max-slowdown", type=click.FloatRange(0, min_open=True), help="Most that replays may take, as a ratio.")
+@click.option("--max-slowdown", type=click.FloatRange(0, min_open=True), help="Longest time of replays, as a ratio.")
 @click.option("--min-judge-caught", type=click.FloatRange(0, 1), help="Share of planted errors that must not pass.")
 @click.option("--min-sighted", type=click.FloatRange(0, 1), help="Share of tests that must be able to show a drop.")
 @click.option("--test-case", "names", multiple=True, help="Id or name; repeatable. All of the prompt's when left out.")

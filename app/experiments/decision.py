@@ -15,6 +15,7 @@ from app.experiments.rounds import Played, played
 from app.experiments.statistics import percentile
 from app.experiments.types import CaseClass, CaseTrials, Decision, Design, Trial, Undecided, Verdict
 from app.experiments.walk import Walk
+from app.experiments.watching import decide_watch
 
 
 def decide(design: Design, cases: Sequence[CaseTrials], *, exhausted: str | None = None) -> Decision:
@@ -26,6 +27,8 @@ def decide(design: Design, cases: Sequence[CaseTrials], *, exhausted: str | None
     """
     if not cases:
         raise ValueError("an experiment has one test case at least")
+    if cases[0].watched is not None:
+        return decide_watch(design, cases, exhausted=exhausted)
     return _Experiment(design, cases, exhausted).decision()
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from app.experiments.drift import Watched
 from app.experiments.statistics import MISSED
 
 Verdict = Literal["passed", "failed", "inconclusive"]
@@ -75,11 +76,13 @@ class CaseTrials:
     """The trials of one test case, in order of ordinal and without gaps.
 
     `baseline` is empty without a baseline. A candidate of the same content as the baseline is played once for both:
-    both fields are the same sequence then.
+    both fields are the same sequence then. `watched` is the test case before a run of the watch, None in
+    other experiments.
     """
 
     candidate: Sequence[Trial]
     baseline: Sequence[Trial] = ()
+    watched: Watched | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from app.chat import Tokens
 from app.errors import Invalid
 from app.experiments.comparison import Estimate, Finding, estimated_mean, estimated_quantile, summary
 from app.experiments.decision import decide
+from app.experiments.drift import Counts, Watched
 from app.experiments.ranking import ranks
 from app.experiments.statistics import pass_k, percentile
 from app.experiments.types import CaseTrials, Design, Trial
@@ -247,6 +248,14 @@ def long_experiment(size: int) -> Work:
     return lambda: decide(asked, [case])
 
 
+def watch(size: int) -> Work:
+    """Decide a run of the watch with as many test cases, of which one was played as often."""
+    asked = Design(10, 200, 0.25, 0.05, min_pass_rate=None, max_slowdown=None, has_baseline=False)
+    results = ["P" * 8 + "FF"] * size + ["P" * 8 * size]
+    cases = [CaseTrials(trials(result), watched=Watched(Counts(295, 5))) for result in results]
+    return lambda: decide(asked, cases)
+
+
 def figures(size: int) -> Work:
     values = [float(n) for n in range(10 * size)]
     estimates = Estimate(1, 0.9, 1.1), Estimate(2, 1.9, 2.1)
@@ -308,6 +317,7 @@ WORKS: dict[str, Make] = {
     "an experiment that can show nothing": experiment("FFFF", "FFFF", min_pass_rate=None, min_sighted=0.9),
     "an experiment that asks for speed": experiment("PPPP", "PPPP", max_slowdown=1.5),
     "an experiment of many replays": long_experiment,
+    "a run of the watch": watch,
     "figures": figures,
     "prices": prices,
     "a webhook": webhook,
@@ -321,6 +331,7 @@ NOT_GROWING: dict[str, set[str]] = {
     "loop over a few bets, terms, words or prices of the module": {
         "experiments/comparison:estimated_quantile",
         "experiments/comparison:student",
+        "experiments/drift:_log_likelihood",
         "experiments/reasons:_counted",
         "experiments/regression:_evidence",
         "experiments/sequential:log_wealth",

@@ -2,7 +2,7 @@
 
 `demo.json` has the prompt as a `NewPrompt`, and the attributes of each turn's spans. The demo's model calls each
 offered tool with the question as its argument, and answers with the tools' results. In the replay the first turn
-passes, the weather tool of the second turn gets other arguments than recorded, and the third turn is left out.
+passes, the second fails because the weather tool gets another city than recorded, and the third turn is left out.
 """
 
 from __future__ import annotations

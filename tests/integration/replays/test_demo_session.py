@@ -60,14 +60,15 @@ def test_the_demos_session_costs_nothing_and_lacks_no_price(world: World) -> Non
     assert (session["cost"]["total"], session["unpricedModels"]) == (0, [])
 
 
-def test_the_demos_replay_shows_every_result(world: World) -> None:
+def test_the_demos_replay_fails_at_the_changed_argument(world: World) -> None:
     (replay,) = world.get(f"/api/v1/prompts/{seeded(world)}/replays").json["replays"]
     world.container.replay_delivery.send([replay["id"]])
 
     played = finished(world, replay["id"])
 
-    assert results(played) == [["passed", "passed"], ["needs_review", "ignored"], ["not_run", "not_run"]]
+    assert results(played) == [["passed", "passed"], ["failed", "ignored"], ["not_run", "not_run"]]
     assert played["turns"][1]["steps"][0]["diff"][0]["path"] == "/city"
+    assert played["status"] == "failed"
 
 
 def test_a_first_start_plays_the_demo_and_a_second_adds_nothing(tmp_path: Path) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import date, datetime
+from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Subquery, and_, case, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Row, Subquery, and_, case, func, or_, select
 
 from app.models.base import no_index
 from app.models.language_models import language_models
@@ -16,6 +18,9 @@ from app.models.runs import UNFINISHED, runs
 from app.models.scores import scores
 from app.models.sessions import sessions
 from app.models.turns import turns
+from app.sessions.figures import only
+from app.sessions.sums import names_in
+from app.timestamps import of_unix_ns
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,22 +56,22 @@ def recent_runs(
 
 @dataclass(frozen=True, slots=True)
 class RecentScore:
-    """A numeric score with what it scores: a run, or the session itself or with the scored turn or span.
+    """A numeric score, with the day, version and model of what it scores: a run, or the session with the scored turn.
 
-    `names` are those of the session: see `with_names`. They are None if they have more than `NAMES_MAX` bytes: such a
-    session counts as one of several models and versions. `run_at` is None for a session.
+    "" is the version of a draft, and the version or model of a session that has none or several.
     """
 
     name: str
     value: float
-    names: str | None
-    start_ns: int | None
-    run_at: datetime | None
-    commit_hash: str | None
-    model: str | None
+    day: date
+    version: str
+    model: str
 
 
 NAMES_MAX = 16 * 1024
+"""Bytes of the names of a session that are read. One with more counts as having several versions and models."""
+SESSIONS_AT_ONCE = 50
+"""Sessions of which the names are in memory at once."""
 
 
 def recent_scores(connection: Connection, *, project_id: int, prompt_id: int, limit: int) -> list[RecentScore]:
@@ -83,19 +88,25 @@ def recent_scores(connection: Connection, *, project_id: int, prompt_id: int, li
     by_prompt = newest.with_hint(scores, "FORCE INDEX (ix_scores_prompt_id)", dialect_name="mysql")
     of_prompt = by_prompt.where(s.prompt_id == prompt_id, ours).subquery("newest")
     of_any = newest.where(s.project_id == project_id).subquery("newest")
-    recent = _with_what_is_scored(connection, of_prompt, project_id, prompt_id)
-    return recent + _with_what_is_scored(connection, of_any, project_id, prompt_id, of_any.c.prompt_id.is_(None))
+    rows = _with_what_is_scored(connection, of_prompt, project_id, prompt_id)
+    rows += _with_what_is_scored(connection, of_any, project_id, prompt_id, of_any.c.prompt_id.is_(None))
+    names = _version_and_model(connection, project_id, {row.id for row in rows if row.id is not None})
+    return [
+        RecentScore(row.name, row.value, row.created_at.date(), row.commit_hash or "", row.model or "")
+        if row.created_at
+        else RecentScore(row.name, row.value, of_unix_ns(row.start_ns).date(), *names.get(row.id, ("", "")))
+        for row in rows
+    ]
 
 
 def _with_what_is_scored(
     connection: Connection, newest: Subquery, project_id: int, prompt_id: int, *further: ColumnElement[bool]
-) -> list[RecentScore]:
+) -> list[Row[Any]]:
     """List the scores of a subquery with what was scored; no server begins the join with the sessions."""
     n, t, c, r = newest.c, turns.c, sessions.c, runs.c
     of_session = c.session_key == func.coalesce(n.session_key, t.session_key)
-    few_names = case((bytes_of(c.names) <= NAMES_MAX, c.names))
     statement = (
-        select(n.name, n.value, few_names, c.start_ns, r.created_at, r.commit_hash, language_models.c.name)
+        select(n.name, n.value, c.id, c.start_ns, r.created_at, r.commit_hash, language_models.c.name.label("model"))
         .outerjoin(
             turns, and_(no_index(t.project_id) == project_id, t.prompt_id == prompt_id, t.trace_id == n.trace_id)
         )
@@ -104,7 +115,20 @@ def _with_what_is_scored(
         .outerjoin(language_models, language_models.c.id == r.language_model_id)
         .where(n.value.is_not(None), or_(c.id.is_not(None), r.id.is_not(None)), *further)
     )
-    return list_rows(connection, RecentScore, statement)
+    return list(connection.execute(statement))
+
+
+def _version_and_model(connection: Connection, project_id: int, ids: Collection[int]) -> dict[int, tuple[str, str]]:
+    """Return the version and the model of sessions by their ids, "" for none or several. Few are read at once."""
+    c, ordered, named = sessions.c, sorted(ids), dict[int, tuple[str, str]]()
+    few_names = case((bytes_of(c.names) <= NAMES_MAX, c.names), else_="")
+    for start in range(0, len(ordered), SESSIONS_AT_ONCE):
+        piece = c.id.in_(ordered[start : start + SESSIONS_AT_ONCE])
+        for id_, names in connection.execute(
+            select(c.id, few_names).where(no_index(c.project_id) == project_id, piece)
+        ):
+            named[id_] = (only(names_in(names, "version")), only(names_in(names, "model")))
+    return named
 
 
 @dataclass(frozen=True, slots=True)

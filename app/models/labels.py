@@ -59,6 +59,16 @@ class Label(msgspec.Struct, frozen=True):
     evidence: EvidenceRule | None = None
 
     @property
+    def commit_hashes(self) -> tuple[str, ...]:
+        """The hashes of the versions that callers get."""
+        return (self.commit_hash, *([self.split.commit_hash] if self.split else []))
+
+    @property
+    def case_count(self) -> int:
+        """The number of test cases that the evidence names."""
+        return len((self.evidence and self.evidence.test_case_ids) or ())
+
+    @property
     def required(self) -> EvidenceRule | None:
         """The evidence that a move requires; None for a label with neither a guard nor a rule."""
         return self.evidence or (EvidenceRule() if self.guarded else None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, ClassVar
@@ -23,7 +24,7 @@ from sqlalchemy import (
 )
 
 from app.errors import NotFound, require
-from app.models import queries
+from app.models import bulk, queries
 from app.models.base import BigInt, Json, MediumText, Timestamp, exact, new_table
 from app.models.cases import test_cases
 from app.models.labels import Labels, LabelsJson
@@ -125,6 +126,30 @@ def ids_by_name(connection: Connection, *, project_id: int, names: set[str]) -> 
             if len(prompt_ids.get(name, (0, 0))) < 2:
                 prompt_ids[name].append(prompt_id)
     return prompt_ids
+
+
+def prompt_ids_of(connection: Connection, *, project_id: int) -> list[int]:
+    """List the ids of the project's prompts, even archived, but not erased; the newest first."""
+    of_project = select(_C.id).where(_C.project_id == project_id, _C.erased_at.is_(None))
+    return list(connection.scalars(of_project.order_by(_C.id.desc())))
+
+
+LABELS_AT_ONCE = 1024 * 1024
+"""Bytes of the labels of prompts that are in memory at once: those of a prompt may name thousands of test cases."""
+
+
+def versions_of_label(
+    connection: Connection, *, project_id: int, prompt_ids: Sequence[int], label: str
+) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Yield the prompts that have a label, with the hashes of the versions that it points to."""
+    of_project = (_C.project_id == project_id, _C.labels.is_not(None), _C.erased_at.is_(None))
+    for ids in queries.pieces(prompt_ids):
+        sizes = queries.id_pairs(
+            connection, select(_C.id, queries.bytes_of(_C.labels)).where(*of_project, _C.id.in_(ids))
+        )
+        for piece in bulk.by_size(list(sizes), sizes.__getitem__, LABELS_AT_ONCE):
+            rows = connection.execute(select(_C.id, _C.labels).where(*of_project, _C.id.in_(piece)))
+            yield from ((id_, labels[label].commit_hashes) for id_, labels in rows if label in labels)
 
 
 def require_known(connection: Connection, *, project_id: int, prompt_id: int) -> None:

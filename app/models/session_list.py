@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
@@ -10,8 +11,7 @@ from sqlalchemy import ColumnElement, Connection, and_, func, or_, select
 
 from app.models import queries
 from app.models.base import no_index
-from app.models.labels import Labels
-from app.models.prompts import prompts
+from app.models.prompts import prompts, versions_of_label
 from app.models.scores import ScoreRange
 from app.models.sessions import SessionRow, sessions
 from app.models.turns import turns
@@ -62,9 +62,10 @@ class Conditions:
     """Conditions on a project's sessions; None means no condition.
 
     `only_active` leaves out sessions without a model call, a tool call, an agent or words, such as health checks.
-    `session_keys` are those of a conversation, or of the results of a search. `versions` are the hashes of a label by
-    prompt. A session has a `score` if it, or one of its turns or spans, has such a score. Times are Unix nanoseconds,
-    `to_ns` is not included. The `query` of the text search and `cost`, in US dollars, are not translated to SQL.
+    `session_keys` are those of a conversation, or of the results of a search. A session has a `label` if the label now
+    points to the version of a turn. It has a `score` if it, or one of its turns or spans, has such a score. Times are
+    Unix nanoseconds, `to_ns` is not included. The `query` of the text search and `cost`, in US dollars, are not
+    translated to SQL.
     """
 
     project_id: int
@@ -74,7 +75,7 @@ class Conditions:
     from_ns: int | None = None
     to_ns: int | None = None
     version: str | None = None
-    versions: Mapping[int, Sequence[str]] | None = None
+    label: str | None = None
     model: str | None = None
     tool: str | None = None
     failed_tool: str | None = None
@@ -134,7 +135,7 @@ class Conditions:
 
     def looks_through(self, order: Order) -> bool:
         """Return whether some conditions have to be checked session by session."""
-        return bool(self.query or self.cost != Range() or self.other(order))
+        return bool(self.query or self.label or self.cost != Range() or self.other(order))
 
     @staticmethod
     def _equal(column: ColumnElement[Any], value: object) -> Iterator[ColumnElement[bool]]:
@@ -149,12 +150,6 @@ class Conditions:
             ("failed_tool", self.failed_tool),
         )
         yield from (_has(kind, name) for kind, name in named if name is not None)
-        if self.versions is not None:
-            of_prompts = (
-                and_(_C.prompt_id == prompt_id, or_(*(_has("version", commit_hash) for commit_hash in hashes)))
-                for prompt_id, hashes in self.versions.items()
-            )
-            yield or_(_C.id < 0, *of_prompts)
 
     def _of_numbers(self) -> Iterator[ColumnElement[bool]]:
         if self.errors is not None:
@@ -200,9 +195,29 @@ def matching(
     rows: dict[int, SessionRow] = {}
     of_project = _SELECT.where(no_index(_C.project_id) == conditions.project_id, *conditions.other(order))
     for piece in queries.pieces([id_ for _, id_ in positions]):
-        sessions = queries.list_rows(connection, SessionRow, of_project.where(_C.id.in_(piece)))
+        labelled = [] if conditions.label is None else [_of_label(connection, conditions, conditions.label, piece)]
+        sessions = queries.list_rows(connection, SessionRow, of_project.where(_C.id.in_(piece), *labelled))
         rows.update((row.id, row) for row in sessions)
     return [rows[id_] for _, id_ in positions if id_ in rows]
+
+
+def _of_label(connection: Connection, conditions: Conditions, label: str, ids: Sequence[int]) -> ColumnElement[bool]:
+    """Return the condition that a label points to the version of a session, for the sessions with these ids.
+
+    Only the labels of their prompts are read, and prompts of the same versions share a part of the condition: SQLite
+    refuses one of 1,000 parts.
+    """
+    project_id = conditions.project_id
+    of_sessions = select(_C.prompt_id).distinct().where(no_index(_C.project_id) == project_id, _C.id.in_(ids))
+    prompt_ids = list(connection.scalars(of_sessions))
+    prompts_of: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    for prompt_id, hashes in versions_of_label(connection, project_id=project_id, prompt_ids=prompt_ids, label=label):
+        prompts_of[hashes].append(prompt_id)
+    of_prompts = (
+        and_(_C.prompt_id.in_(prompt_ids), or_(*(_has("version", commit_hash) for commit_hash in hashes)))
+        for hashes, prompt_ids in prompts_of.items()
+    )
+    return or_(_C.id < 0, *of_prompts)
 
 
 def previews(connection: Connection, rows: Sequence[SessionRow]) -> dict[bytes, str]:
@@ -243,8 +258,13 @@ def prompt_names(connection: Connection, *, project_id: int, prompt_ids: Sequenc
     return {row.id: row.name for row in connection.execute(known)}
 
 
-def prompts_with_labels(connection: Connection, *, project_id: int) -> dict[int, Labels]:
-    """Return the labels of each prompt of a project, by its id."""
-    c = prompts.c
-    statement = select(c.id, c.labels).where(c.project_id == project_id, c.erased_at.is_(None))
-    return {row.id: row.labels for row in connection.execute(statement)}
+def keys_of_sessions(connection: Connection, *, project_id: int, keys: Sequence[bytes], limit: int) -> list[bytes]:
+    """Return the keys among `keys` that the project's sessions have, at most `limit`, the first ones first."""
+    known: list[bytes] = []
+    for piece in queries.pieces(keys):
+        of_project = no_index(_C.project_id) == project_id, _C.session_key.in_(piece)
+        stored = set(connection.scalars(select(_C.session_key).where(*of_project)))
+        known += (key for key in piece if key in stored)
+        if len(known) >= limit:
+            break
+    return known[:limit]

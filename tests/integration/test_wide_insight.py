@@ -16,7 +16,6 @@ from app.services.insight import service
 from app.services.insight.service import InsightFilter
 from app.services.prompts.labels import LABELS_MAX
 from app.sessions.figures import Figures, dump
-from app.sessions.sums import names_in
 from app.timestamps import utc_now
 from tests.support.exports import export, span
 from tests.support.operations import calls_of
@@ -98,9 +97,9 @@ def test_a_hundred_labels_of_a_version_need_hardly_more_work_than_the_version(wo
     assert calls_of(lambda: read(group_by="label"), at_most=2 * of_version) <= 2 * of_version
 
 
-def test_names_of_a_scored_session_are_not_read_for_each_of_its_scores(world: World) -> None:
-    """A session with names of 400 KB and 4,000 scores needed 1.6 GB for one request."""
-    prompt_id, scored = world.prompt(), 300
+def scored_session(world: World, models: int, *, scores: int) -> int:
+    """Store a session of as many models with names of 253 characters, and scores of it; returns its prompt."""
+    prompt_id = world.prompt()
     wide = {"service.prompt.id": prompt_id, "gen_ai.conversation.id": "c", "gen_ai.operation.name": "chat"}
     # A turn keeps 4 KiB of names.
     spans = [
@@ -109,30 +108,63 @@ def test_names_of_a_scored_session_are_not_read_for_each_of_its_scores(world: Wo
             traceId=f"{n // 15 + 1:032x}",
             spanId=f"{n + 1:016x}",
         )
-        for n in range(90)
+        for n in range(models)
     ]
     assert world.send(export(*spans)).status_code == 200
     target = {"promptId": prompt_id, "conversationId": "c"}
-    for _ in range(scored // 100):
+    for _ in range(scores // 100):
         body = {"scores": [{"name": "q", "value": 1, "target": target}] * 100}
         assert world.post("/api/v1/scores", json=body).status_code in (200, 201)
+    return prompt_id
+
+
+@pytest.mark.parametrize("models", [60, 90])
+def test_names_of_a_scored_session_are_not_read_for_each_of_its_scores(world: World, models: int) -> None:
+    """A session with names of 400 KB and 4,000 scores needed 1.6 GB for one request, and one of 16 KB 64 MB."""
+    count = 300
+    prompt_id = scored_session(world, models, scores=count)
+
     with world.container.database.read() as connection:
-        read = insight_sources.recent_scores(connection, project_id=world.project_id, prompt_id=prompt_id, limit=scored)
         names = connection.scalar(select(sessions.c.names).where(sessions.c.project_id == world.project_id))
+        which = {"project_id": world.project_id, "prompt_id": prompt_id, "limit": count}
+        read = insight_sources.recent_scores(connection, **which)
+        tracemalloc.start()
+        try:
+            insight_sources.recent_scores(connection, **which)
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
 
-    assert len(names) > insight_sources.NAMES_MAX
-    assert {(score.name, score.names) for score in read} == {("q", None)}
-    assert len(read) == scored
+    assert (len(names) > insight_sources.NAMES_MAX) == (models == 90)
+    assert [(score.name, score.version, score.model) for score in read] == [("q", "", "")] * count
+    # The names of 60 models for each score have 4.6 MB.
+    assert peak < 1_000_000
 
 
-def test_names_of_a_scored_session_with_one_model_are_read(world: World) -> None:
-    prompt_id = world.prompt()
-    named = {"service.prompt.id": prompt_id, "gen_ai.conversation.id": "c", "gen_ai.operation.name": "chat"}
-    assert world.send(export(span(named | {"gen_ai.request.model": "gpt-5"}))).status_code == 200
-    target = {"promptId": prompt_id, "conversationId": "c"}
-    assert world.post("/api/v1/scores", json={"name": "q", "value": 1, "target": target}).status_code in (200, 201)
+def test_names_of_few_scored_sessions_are_read_at_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(insight_sources, "SESSIONS_AT_ONCE", 2)
+    prompt_id, scored = world.prompt(), 5
+    named = {"service.prompt.id": prompt_id, "gen_ai.operation.name": "chat"}
+    spans = [
+        span(
+            named | {"gen_ai.conversation.id": f"c{n}", "gen_ai.request.model": f"m{n}"},
+            traceId=f"{n + 1:032x}",
+            spanId=f"{n + 1:016x}",
+        )
+        for n in range(scored)
+    ]
+    assert world.send(export(*spans)).status_code == 200
+    body = {
+        "scores": [
+            {"name": "q", "value": n, "target": {"promptId": prompt_id, "conversationId": f"c{n}"}}
+            for n in range(scored)
+        ]
+    }
+    assert world.post("/api/v1/scores", json=body).status_code in (200, 201)
 
     with world.container.database.read() as connection:
-        [read] = insight_sources.recent_scores(connection, project_id=world.project_id, prompt_id=prompt_id, limit=9)
+        read = insight_sources.recent_scores(connection, project_id=world.project_id, prompt_id=prompt_id, limit=9)
 
-    assert names_in(read.names or "", "model") == ("gpt-5",)
+    assert sorted((score.value, score.version, score.model) for score in read) == [
+        (n, "", f"m{n}") for n in range(scored)
+    ]

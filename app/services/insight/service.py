@@ -19,9 +19,7 @@ from app.models.prompts import PromptHead
 from app.models.usage import Spent, UsageFilter
 from app.services.insight.findings import Insight, added_up, findings
 from app.services.prompts.reader import PromptReader
-from app.sessions.figures import Figures, FiguresSum, only
-from app.sessions.sums import Kind, names_in
-from app.timestamps import of_unix_ns
+from app.sessions.figures import Figures, FiguresSum
 
 Row = TypeVar("Row")
 GroupBy = Literal["version", "label", "model", "day"]
@@ -34,7 +32,6 @@ RECENT_MAX = 2_000
 """Latencies and mean scores are computed from at most this many of the newest runs and scores."""
 GROUPS_MAX = 400
 """Groups that are returned: the ones with the most sessions and runs."""
-_KINDS: tuple[Kind, Kind] = ("version", "model")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +130,7 @@ def _labels_of(head: PromptHead) -> Mapping[str, Collection[str]]:
     """Return the labels that now point to each version, by the version's hash."""
     labels: dict[str, set[str]] = defaultdict(set)
     for name, label in head.labels.items():
-        for commit_hash in (label.commit_hash, *([label.split.commit_hash] if label.split else [])):
+        for commit_hash in label.commit_hashes:
             labels[commit_hash].add(name)
     return labels
 
@@ -203,14 +200,7 @@ def _parts(connection: Connection, head: PromptHead, filters: InsightFilter) -> 
         yield _Place(run.commit_hash or "", run.model, run.created_at.date()), run
     yield from _replays(connection, which, filters)
     for score in insight_sources.recent_scores(connection, **which, limit=RECENT_MAX):
-        yield _place_of(score), score
-
-
-def _place_of(score: RecentScore) -> _Place:
-    if score.run_at:
-        return _Place(score.commit_hash or "", score.model or "", score.run_at.date())
-    version, model = (only(names_in(score.names or "", kind)) for kind in _KINDS)
-    return _Place(version, model, of_unix_ns(score.start_ns or 0).date())
+        yield _Place(score.version, score.model, score.day), score
 
 
 def _spent(connection: Connection, head: PromptHead, filters: InsightFilter) -> Sequence[Mapping[str, Any]]:

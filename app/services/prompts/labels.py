@@ -27,6 +27,8 @@ from app.timestamps import Now
 
 # A prompt is always read with all of its labels.
 LABELS_MAX = 100
+EVIDENCE_CASES_MAX = 5_000
+"""Test cases that the labels of a prompt name together as their evidence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +98,7 @@ class LabelService:
                 check_guard(connection, prompt, old, new, move.experiment_id, now)
             if old is not None and new == replace(old, updated_at=now):
                 return old
+            _check_cases(prompt, old, new)
             prompts.put_labels(connection, prompt_id=prompt_id, labels={**prompt.labels, name: new})
             labels.add_version(connection, prompt_id=prompt_id, label=new)
             _note(connection, prompt, old, new, move, actor)
@@ -141,6 +144,15 @@ def _moved(prompt: PromptRow, name: str, move: LabelMove, now: datetime) -> Labe
         return replace(kept, split=Split(move.commit_hash, move.share))
     previous = old.previous if move.commit_hash == old.commit_hash else old.commit_hash
     return replace(kept, commit_hash=move.commit_hash, split=None, previous=previous)
+
+
+def _check_cases(prompt: PromptRow, old: Label | None, new: Label) -> None:
+    """Raise `Invalid` if the label names further test cases, and those of all labels are too many."""
+    others = sum(label.case_count for name, label in prompt.labels.items() if name != new.name)
+    if new.case_count > (old.case_count if old else 0) and others + new.case_count > EVIDENCE_CASES_MAX:
+        raise Invalid(
+            f"evidence.testCaseIds: The labels of a prompt name at most {EVIDENCE_CASES_MAX:,} test cases together."
+        )
 
 
 def _note(

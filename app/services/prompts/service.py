@@ -193,8 +193,7 @@ class PromptService:
 
 def _weight_of(head: PromptHead) -> int:
     """Return about how many bytes a head has in memory."""
-    rules = [label.evidence for label in head.labels.values() if label.evidence]
-    case_ids = sum(len(rule.test_case_ids or ()) for rule in rules)
+    case_ids = sum(label.case_count for label in head.labels.values())
     return 1000 + len(head.assertion_value) + 500 * len(head.labels) + 40 * case_ids
 
 

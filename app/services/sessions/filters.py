@@ -7,7 +7,7 @@ from datetime import UTC, datetime, time, timedelta
 
 from sqlalchemy import Connection
 
-from app.models import session_list
+from app.models import prompts, session_list
 from app.models.scores import ScoreRange
 from app.models.session_list import Conditions, Range
 from app.services.ingest.turns import conversation_key
@@ -68,26 +68,23 @@ def _midnight(now: datetime) -> datetime:
     return datetime.combine(now.astimezone(UTC), time(), UTC)
 
 
+CONVERSATIONS_MAX = 1_000
+"""Sessions of one conversation id that are listed: each prompt may have one. These are those of the newest prompts."""
+
+
 def stored_conditions(connection: Connection, project_id: int, filters: SessionFilter, now: datetime) -> Conditions:
-    prompts = session_list.prompts_with_labels(connection, project_id=project_id) if _asks_prompts(filters) else {}
-    keys, versions, from_at, to_at = None, None, filters.starts(now), filters.ends(now)
-    if filters.conversation_id is not None:
-        keys = [conversation_key(prompt_id, filters.conversation_id) for prompt_id in prompts]
-    if filters.label is not None:
-        pointed = {id_: labels[filters.label] for id_, labels in prompts.items() if filters.label in labels}
-        versions = {
-            id_: [label.commit_hash, *([label.split.commit_hash] if label.split else [])]
-            for id_, label in pointed.items()
-        }
+    from_at, to_at = filters.starts(now), filters.ends(now)
     return Conditions(
         project_id=project_id,
         prompt_id=filters.prompt_id,
-        session_keys=keys,
+        session_keys=None
+        if filters.conversation_id is None
+        else _keys_of_conversation(connection, project_id, filters.prompt_id, filters.conversation_id),
         user_id=filters.user_id,
         from_ns=ns_of(from_at) if from_at else None,
         to_ns=ns_of(to_at) if to_at else None,
         version=filters.version,
-        versions=versions,
+        label=filters.label,
         model=filters.model,
         tool=filters.tool,
         failed_tool=filters.failed_tool,
@@ -101,5 +98,10 @@ def stored_conditions(connection: Connection, project_id: int, filters: SessionF
     )
 
 
-def _asks_prompts(filters: SessionFilter) -> bool:
-    return filters.conversation_id is not None or filters.label is not None
+def _keys_of_conversation(
+    connection: Connection, project_id: int, prompt_id: int | None, conversation_id: str
+) -> list[bytes]:
+    """Return the keys of the sessions with a conversation id, of one prompt or of all."""
+    prompt_ids = prompts.prompt_ids_of(connection, project_id=project_id) if prompt_id is None else [prompt_id]
+    keys = [conversation_key(id_, conversation_id) for id_ in prompt_ids]
+    return session_list.keys_of_sessions(connection, project_id=project_id, keys=keys, limit=CONVERSATIONS_MAX)

@@ -123,7 +123,7 @@ screenshots: $(VENV)/test.stamp ## Take the screenshots in docs/images/ again; n
 
 # The hashes are of all files of a release on the index, so use an index with the same files as PyPI, and no others.
 # Pins that were made on the oldest supported Python also work on newer ones, but not the reverse.
-lock: build/lock/bin/pip-compile clients ## Pin the ranges of setup.py again; PYTHON=the oldest supported, ARGS=--upgrade for newer pins
+lock: build/lock/bin/pip-compile ## Pin the ranges of setup.py again; PYTHON=the oldest supported, ARGS=--upgrade for newer pins
 	printf 'pip\nuv\n' | $(COMPILE:setup.py=-) --output-file requirements/installers.txt --allow-unsafe
 	$(COMPILE) --output-file requirements/build.txt --allow-unsafe --only-build-deps --build-deps-for editable
 	$(COMPILE) --output-file requirements/base.txt
@@ -132,7 +132,7 @@ lock: build/lock/bin/pip-compile clients ## Pin the ranges of setup.py again; PY
 	$(COMPILE) --output-file requirements/test.txt --extra test --constraint requirements/base.txt
 
 COMPILE = CUSTOM_COMPILE_COMMAND="make lock" build/lock/bin/pip-compile setup.py --quiet --strip-extras \
-	--generate-hashes --annotation-style line --find-links build/clients --unsafe-package reprise-client --no-emit-index-url --no-emit-find-links --no-emit-trusted-host $(ARGS)
+	--generate-hashes --annotation-style line --no-emit-index-url --no-emit-find-links --no-emit-trusted-host $(ARGS)
 
 build/lock/bin/pip-compile:
 	$(PYTHON) -m venv build/lock
@@ -153,11 +153,11 @@ $(VENV)/%.stamp: requirements/%.txt $(VENV)/own.stamp
 	@-$(BIN)/python -m compileall -q -q -j 0 $(VENV)/lib
 	@touch $@
 
-# setuptools warns about folders of data, and editable installations. The client is installed last: the command `reprise` once
-# belonged to the server, and an upgrade of the server would remove it.
+# setuptools warns about folders of data, and editable installations. The client was once a package besides the server's, which
+# now contains it; its removal would remove the command `reprise`.
 $(VENV)/own.stamp: setup.py clients/python/pyproject.toml $(VENV)/build.stamp
+	@$(BIN)/python -m pip uninstall --quiet --yes reprise-client 2>/dev/null || true
 	@export PYTHONWARNINGS=ignore; $(call INSTALL,--no-deps --no-build-isolation --editable .)
-	@export PYTHONWARNINGS=ignore; $(call INSTALL,--no-deps --no-build-isolation --editable clients/python)
 	@touch $@
 
 # Build tools are pinned as well: otherwise installers would download the newest ones for each build, without hashes.

@@ -1,23 +1,48 @@
-"""Packaging: the version lives in `app/__init__.py`; ranges here, exact pins in `requirements/`."""
+"""Packaging: the version lives in `app/__init__.py`; ranges here, exact pins in `requirements/`.
+
+The server's package contains its client, which has the command `reprise`: one package is all that a first try installs.
+"""
 
 import re
+import shutil
+import tomllib
 from pathlib import Path
 
 from setuptools import find_packages, setup
+from setuptools.command.build_py import build_py
 
 HERE = Path(__file__).parent
+# A relative path, as setuptools demands.
+CLIENT = "clients/python/src"
+PROJECT = tomllib.loads((HERE / "clients/python/pyproject.toml").read_text())
+EXTRAS = PROJECT["project"]["optional-dependencies"]
+CLIENT_PACKAGES = find_packages(str(HERE / CLIENT))
 VERSION = re.search(r'^__version__ = "(.+)"$', (HERE / "app/__init__.py").read_text(), re.M)[1]
+
+
+class BuildFromCleanFolder(build_py):
+    """Builds in an empty folder: otherwise the wheel has modules and migrations that were deleted since then."""
+
+    def run(self):
+        if not self.editable_mode:
+            shutil.rmtree(self.build_lib, ignore_errors=True)
+        super().run()
+
 
 setup(
     name="reprise",
     version=VERSION,
     description="Versioned prompts, agent traces as conversations, and replays of them against the draft.",
     python_requires=">=3.11",
-    packages=find_packages(include=["app", "app.*", "config", "migrations", "migrations.*"]),
+    cmdclass={"build_py": BuildFromCleanFolder},
+    packages=find_packages(include=["app", "app.*", "config", "migrations", "migrations.*"]) + CLIENT_PACKAGES,
+    package_dir={name: f"{CLIENT}/{name}" for name in CLIENT_PACKAGES if "." not in name},
     include_package_data=True,
     package_data={
+        **PROJECT["tool"]["setuptools"]["package-data"],
         "app.audit": ["languages.toml"],
         "app.models": ["dictionaries/*.zstd"],
+        "app.process": ["Procfile"],
         "app.providers": ["catalogue.toml"],
         "app.replay": ["tables.toml"],
         "app.replay.texts": ["words.toml"],
@@ -25,6 +50,8 @@ setup(
         "app.web": ["templates/*.html", "static/*"],
     },
     install_requires=[
+        *PROJECT["project"]["dependencies"],
+        *EXTRAS["cli"],
         "alembic>=1.18,<2",
         "apispec>=6.8,<7",
         "argon2-cffi>=25,<26",
@@ -36,24 +63,22 @@ setup(
         "google-re2>=1.1,<2",
         "googleapis-common-protos>=1.70,<2",
         "gunicorn>=27,<28",
-        "httpx>=0.28,<1",
         "jinja2>=3.1,<4",
         "markdown-it-py>=4.2,<5",
         "marshmallow>=4.4,<5",
-        "msgspec>=0.22,<0.23",
         "opentelemetry-proto>=1.45,<2",
         "orjson>=3.11,<4",
         "prometheus-client>=0.25,<1",
         "protobuf>=6.33,<8",
         "pyromark>=0.10.3,<0.11",
         "redis[hiredis]>=8,<9",
-        f"reprise-client[cli]=={VERSION}",
         "sqlalchemy>=2.1,<2.2",
         "structlog>=25.5",
         "urllib3>=2.6,<3",
         "zstandard>=0.25,<0.26",
     ],
     extras_require={
+        **{name: EXTRAS[name] for name in ("instrument", "mcp")},
         # No wheels: needs a compiler, pkg-config and the MySQL or MariaDB headers.
         "mysql": ["mysqlclient>=2.2.7,<3"],
         # Checks the tokens of an OpenID provider.
@@ -79,6 +104,9 @@ setup(
             "types-jsonschema",
         ],
     },
-    # The command `reprise` is the client's.
-    entry_points={"reprise.commands": ["server = app.cli:extend"]},
+    entry_points={
+        "console_scripts": [f"{name} = {function}" for name, function in PROJECT["project"]["scripts"].items()],
+        # They add the server's commands to the client's.
+        "reprise.commands": ["server = app.cli:extend"],
+    },
 )

@@ -37,7 +37,7 @@ def empty_server(folder: Path, redis_url: str) -> Iterator[tuple[str, int]]:
     """`bench.empty` behind gunicorn with Reprise's own configuration: its base URL, and its process group."""
     port = free_port()
     url = f"http://127.0.0.1:{port}"
-    argv = ["gunicorn", "-c", "config/gunicorn.py", "bench.empty:application"]
+    argv = ["gunicorn", "-c", "python:config.gunicorn", "bench.empty:application"]
     env = environment(folder, {**SETTINGS, "PORT": str(port), "BENCH_REDIS_URL": redis_url})
     with ChildProcess(
         "empty", argv, log=folder / "empty.log", env=env, cwd=ROOT, ready=lambda: serves(url, "/")

@@ -22,7 +22,8 @@ from app.process.bootstrap import freeze_gc
 
 log = structlog.get_logger(__name__)
 
-PROCFILE = Path(__file__).parents[2] / "Procfile"
+# A link to the Procfile of the repository; packages include the file.
+PROCFILE = Path(__file__).with_name("Procfile")
 # Run once before the others, not kept running.
 RELEASE = "release"
 # After SIGHUP gunicorn imports the application again, so its master must not be a copy that has already imported it.

@@ -1,4 +1,4 @@
-"""The web process: `gunicorn -c config/gunicorn.py app.process.wsgi:application`."""
+"""The web process: `gunicorn -c python:config.gunicorn app.process.wsgi:application`."""
 
 import gc
 

@@ -25,7 +25,7 @@ from tests.support.documents import read_document, run_blocks, shell_blocks
 from tests.support.http_client import Client
 
 PAGE = read_document("start.md")
-SERVE, SETTINGS, INSTALL_LOOP, VARIABLES, *STACKS, CHECK, REPLAY, GATE_PYTHON, GATE_NODE, WORKFLOW, WHEEL = (
+SERVE, SETTINGS, INSTALL_LOOP, VARIABLES, *STACKS, CHECK, REPLAY, GATE_PYTHON, GATE_NODE, WORKFLOW, _, WHEEL = (
     shell_blocks(PAGE)
 )
 PYTHON_LINES, GATE_PY = re.findall(r"^```python\n(.*?)^```$", PAGE, re.M | re.S)

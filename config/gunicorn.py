@@ -1,4 +1,4 @@
-"""gunicorn's configuration, for the embedded server, too: `gunicorn -c python:config.gunicorn app.process.wsgi:application`.
+"""gunicorn's configuration, also the embedded server's: `gunicorn -c python:config.gunicorn …`.
 
 The application is loaded in each worker process, because database connections must not be shared across a fork.
 Chunked bodies arrive with `wsgi.input_terminated`.

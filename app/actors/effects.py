@@ -1,4 +1,4 @@
-"""The actor that proposes effects of tools, and the delivery that sends its messages."""
+"""The actor that lets a model propose effects of a test case's tools, and the delivery that sends its messages."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ from app.services.replays.effect_proposer import EffectProposer
 log = structlog.get_logger(__name__)
 
 EffectsActor = dramatiq.Actor[[int, int], None]
+"""Its message has the ids of a project and of a test case."""
 
 TIME_LIMIT_MS = 15 * 60_000
 
 
 def declare(broker: RedisBroker, proposer: EffectProposer) -> EffectsActor:
-    """Declare the actor. Dramatiq retries it while the database is away."""
+    """Declare the actor. Dramatiq retries it three times, for example while the database is away."""
 
     @dramatiq.actor(broker=broker, queue_name="replays", max_retries=3, time_limit=TIME_LIMIT_MS, **RETRIED)
     def propose_effects(project_id: int, test_case_id: int) -> None:

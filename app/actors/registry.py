@@ -21,7 +21,7 @@ from app.services.webhooks.deliveries import WebhookDeliverer
 
 @dataclass(frozen=True, slots=True)
 class Actors:
-    """The actors that receive the deliveries' messages."""
+    """The actors of a process. Each `…Delivery` sends messages to one of them."""
 
     audit_judge: audits.AuditActor
     check_turns: checks.CheckActor

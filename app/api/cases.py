@@ -16,7 +16,7 @@ from app.services.replays.proposals import CaseProposal
 from app.services.replays.stored_cases import DOCUMENT_BYTES
 from app.wiring.container import Container
 
-# A file is the document with indentation and little else.
+# An exported file is the document with indentation, which makes it up to four times as long.
 IMPORT_BYTES = 4 * DOCUMENT_BYTES
 LOCATION = "/api/v1/test-cases/{id}"
 

@@ -1,4 +1,4 @@
-"""Addresses that receive spans and log records; sessions, prompt logs, rejected spans and exports."""
+"""Resources that receive spans and log records, and resources that read them: sessions, prompt logs, exports."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ BODIES: dict[Signal, type[Schema]] = {"traces": schemas.TraceExportSchema, "logs
 STORED: dict[Signal, type[AnswerSchema]] = {"traces": schemas.TracesStored, "logs": schemas.LogsStored}
 
 
-def batches(signal: Signal, summary: str, **described: Any) -> Callable[[Method], Method]:
-    """Describe a method that stores batches."""
+def stores_batches(signal: Signal, summary: str, **described: Any) -> Callable[[Method], Method]:
+    """Describe a method that stores batches, like `operation`, which documents the further keywords."""
     return operation(summary, body=BODIES[signal], limit="traces", answers={200: STORED[signal]}, **described)
 
 
@@ -42,7 +42,7 @@ class Traces(Resource, POST="ingest"):
 
     stores = frozenset({"POST"})
 
-    @batches("traces", "Store a batch of spans (OTLP over HTTP with JSON)")
+    @stores_batches("traces", "Store a batch of spans (OTLP over HTTP with JSON)")
     def on_post(self, key: ApiKey, call: ApiCall) -> Receipt:
         return _deliver(self.container, key, call, _json_form(call.req, "traces"), call.read_bytes())
 
@@ -52,7 +52,7 @@ class Logs(Resource, POST="ingest"):
 
     stores = frozenset({"POST"})
 
-    @batches("logs", "Store a batch of log records (OTLP over HTTP with JSON)")
+    @stores_batches("logs", "Store a batch of log records (OTLP over HTTP with JSON)")
     def on_post(self, key: ApiKey, call: ApiCall) -> Receipt:
         return _deliver(self.container, key, call, _json_form(call.req, "logs"), call.read_bytes())
 
@@ -66,7 +66,7 @@ class PromptTraces(Resource, POST="ingest"):
 
     stores = frozenset({"POST"})
 
-    @batches("traces", "Store a batch of a prompt's spans (OTLP over HTTP)", protobuf=True)
+    @stores_batches("traces", "Store a batch of a prompt's spans (OTLP over HTTP)", protobuf=True)
     def on_post(self, key: ApiKey, call: ApiCall, prompt_id: int) -> Receipt | None:
         return _deliver_to_prompt(self.container, key, call, prompt_id, "traces")
 
@@ -76,11 +76,13 @@ class PromptOtelLogs(Resource, POST="ingest"):
 
     stores = frozenset({"POST"})
 
-    @batches("logs", "Store a batch of a prompt's log records (OTLP over HTTP)", protobuf=True)
+    @stores_batches("logs", "Store a batch of a prompt's log records (OTLP over HTTP)", protobuf=True)
     def on_post(self, key: ApiKey, call: ApiCall, prompt_id: int) -> Receipt | None:
         return _deliver_to_prompt(self.container, key, call, prompt_id, "logs")
 
 
+# The prompt of an agent before it is made. It is no None, for which spans would have to name their prompt.
+_NEW_PROMPT = 0
 AGENT_TRACES = "Store a batch of an agent's spans (OTLP over HTTP); its first trace makes its prompt"
 
 
@@ -94,7 +96,7 @@ class AgentTraces(Resource, tag="Agents", POST="ingest"):
 
     stores = frozenset({"POST"})
 
-    @batches("traces", AGENT_TRACES, query=AgentTracesQuery, protobuf=True, errors=(409,))
+    @stores_batches("traces", AGENT_TRACES, query=AgentTracesQuery, protobuf=True, errors=(409,))
     def on_post(self, key: ApiKey, call: ApiCall, agent: str) -> Receipt | None:
         return _deliver_to_agent(self.container, key, call, agent, "traces")
 
@@ -104,7 +106,7 @@ class AgentLogs(Resource, tag="Agents", POST="ingest"):
 
     stores = frozenset({"POST"})
 
-    @batches("logs", "Store a batch of an agent's log records (OTLP over HTTP)", protobuf=True, errors=(409,))
+    @stores_batches("logs", "Store a batch of an agent's log records (OTLP over HTTP)", protobuf=True, errors=(409,))
     def on_post(self, key: ApiKey, call: ApiCall, agent: str) -> Receipt | None:
         return _deliver_to_agent(self.container, key, call, agent, "logs")
 
@@ -113,15 +115,16 @@ def _deliver_to_agent(container: Container, key: ApiKey, call: ApiCall, name: st
     """Do as `_deliver_to_prompt` for the agent's prompt. It is made if there is none and the batch can be stored."""
     name = load(AgentPath(), {"agent": name})["agent"]
     splits = signal == "traces" and load(AgentTracesQuery(), call.req.params)["split"] is not None
-    adoption, form, body = container.services.adoption, _form(call.req, 0, signal), call.read_bytes()
+    adoption, form, body = container.services.adoption, _form(call.req, _NEW_PROMPT, signal), call.read_bytes()
     agent = adoption.find(project_id=key.project_id, name=name)
     if agent is None:
         adoption.require_scope(key)
-        refused = container.services.ingest.refusal(body, form)
-        if refused is not None:
-            return _answered(call, form, _accepted(call, form, refused))
+        nothing_stored = container.services.ingest.refusal(body, form)
+        if nothing_stored is not None:
+            return _answered(call, form, _accepted(call, form, nothing_stored))
         agent = adoption.make(key, name)
-    form = replace(form, prompt_id=agent.prompt_id, agent="" if agent.adopted_at else agent.name)
+    is_prompt_empty = agent.adopted_at is None
+    form = replace(form, prompt_id=agent.prompt_id, agent=agent.name if is_prompt_empty else "")
     if splits:
         form = replace(form, split="make" if "write" in key.scopes else "known")
     return _answered(call, form, _deliver(container, key, call, form, body))
@@ -149,7 +152,10 @@ def _deliver(container: Container, key: ApiKey, call: ApiCall, form: BatchForm, 
 
 
 def _accepted(call: ApiCall, form: BatchForm, receipt: Receipt) -> Receipt:
-    """Return the receipt of a batch that was stored, at least in part. Raises the error of a refused batch."""
+    """Return the receipt of a batch that was accepted, also if all of its spans were rejected.
+
+    Raises the error of a refused batch.
+    """
     if error := BY_CODE.get(receipt.outcome):
         call.req.context.spans_listed = form.signal == "traces" and receipt.rejected > 0
         raise error(receipt.message)
@@ -172,7 +178,7 @@ def _form(req: falcon.Request, prompt_id: int, signal: Signal) -> BatchForm:
         raise UnsupportedMediaType(
             f"Content-Type must be {PROTOBUF} or {JSON} (this request has {media_type[:100] or 'none'})."
         )
-    return BatchForm(_encoding(req), media_type == PROTOBUF, prompt_id, signal)
+    return BatchForm(_encoding(req), protobuf=media_type == PROTOBUF, prompt_id=prompt_id, signal=signal)
 
 
 def _encoding(req: falcon.Request) -> str:

@@ -13,16 +13,17 @@ from app.audit.tokens import FoundValue, TextPiece, entries_of, sentences_of
 
 _MARKS = re.compile(r"\*\*|__(?=\w)|(?<=\w)__|`+|^#+ +", re.MULTILINE)
 _ISO = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
-_CENTS = re.compile(r"([0-9]+)[.,]00")
-_DATE_BEGIN = re.compile(r"(?<![\w.,:/-])([0-9]{1,2})\.? $")
-_DATE_END = re.compile(r" ([0-9]{4})(?![\w,:/-]|\.[0-9])")
-_LIST_MAX = 20
+_ZERO_CENTS = re.compile(r"([0-9]+)[.,]00")
+# The day before the name of a month, and the year after it.
+_DAY = re.compile(r"(?<![\w.,:/-])([0-9]{1,2})\.? $")
+_YEAR = re.compile(r" ([0-9]{4})(?![\w,:/-]|\.[0-9])")
+_ITEMS_MAX = 20
 
 
 def marks_stripped(passage: ProbedText, draw: Draw) -> Change | None:
     """Strip the marks of bold text, code and headings."""
     text = _MARKS.sub("", passage.text)
-    return Change(text, "", "") if text != passage.text else None
+    return Change(text, was="", now="") if text != passage.text else None
 
 
 def marks_added(passage: ProbedText, draw: Draw) -> Change | None:
@@ -41,7 +42,7 @@ def marks_added(passage: ProbedText, draw: Draw) -> Change | None:
 def list_joined(passage: ProbedText, draw: Draw) -> Change | None:
     """Write the items of a list as one line."""
     for group in draw.rotated(entries_of(passage.text)):
-        if any("|" in item.text or "\n" in item.text for item in group) or len(group) > _LIST_MAX:
+        if any("|" in item.text or "\n" in item.text for item in group) or len(group) > _ITEMS_MAX:
             continue
         begin = passage.text.rfind("\n", 0, group[0].begin) + 1
         items = [item.text.rstrip(".;,") for item in group]
@@ -62,7 +63,7 @@ def number_rewritten(passage: ProbedText, draw: Draw) -> Change | None:
             continue
         if re.fullmatch(rf"[0-9]{{1,3}}(?:{mark}[0-9]{{3}})+(?:[.,][0-9]{{1,2}})?", value.text):
             return _rewritten(passage, value, value.text.replace(language.thousands, ""))
-        if cents := _CENTS.fullmatch(value.text):
+        if cents := _ZERO_CENTS.fullmatch(value.text):
             return _rewritten(passage, value, cents[1])
     return None
 
@@ -99,9 +100,10 @@ HARMLESS: dict[str, TextOperator] = {
 
 
 def _as_iso(text: str, language: LanguageWords) -> Change | None:
+    """Write the first date with the name of a month as ISO 8601 does."""
     for month in language.month_names.finditer(text):
-        day = _DATE_BEGIN.search(text, max(0, month.start() - 6), month.start())
-        year = _DATE_END.match(text, month.end())
+        day = _DAY.search(text, max(0, month.start() - 6), month.start())
+        year = _YEAR.match(text, month.end())
         if day and year:
             part = TextPiece(day.start(), year.end(), text[day.start() : year.end()])
             date = f"{year[1]}-{language.months.index(month[0]) + 1:02}-{int(day[1]):02}"

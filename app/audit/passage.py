@@ -13,7 +13,6 @@ from app.values.budget import UNLIMITED, WorkBudget
 
 _STEPS_OF_A_LEAF = 2
 _NAME_MAX = 60  # characters
-_STEPS_OF_A_CHARACTER = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +43,10 @@ def leaves_of(data: Any, budget: WorkBudget) -> Iterator[Leaf]:
 
 @dataclass(frozen=True)
 class Conversation:
-    """All of one test case that operators read, and the answers of the others.
+    """What operators may read of one test case.
 
-    `texts` are the users' messages and the answers, `data` the arguments and results of calls.
+    `texts` are the users' messages and the answers, `data` the arguments and results of calls. `others` are answers of
+    other test cases.
     """
 
     instruction: str
@@ -111,5 +111,5 @@ class ProbedText:
 
 
 def spend_on(budget: WorkBudget, text: str) -> None:
-    """Count the steps of one operator on a text. Raises `OverBudget`."""
-    budget.spend(1 + _STEPS_OF_A_CHARACTER * len(text))
+    """Spend a step for each character of a text that an operator reads. Raises `OverBudget`."""
+    budget.spend(1 + len(text))

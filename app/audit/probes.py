@@ -21,15 +21,15 @@ from app.values.budget import UNLIMITED, OverBudget, WorkBudget
 from app.values.json import json_container
 
 PROBES = 40
-"""Planted errors, and as many harmless probes."""
-DRAWN_MAX = 6_000_000
-"""Steps that drawing the probes of a prompt may have."""
+"""The number of planted errors, and of harmless probes, in an audit."""
+DRAWING_STEPS_MAX = 6_000_000
+"""Steps of work (`app/values/budget.py`) for drawing the probes of a prompt."""
 LONGEST_PROBED = 20_000
 """Characters of a step that is probed."""
 _OTHERS_MAX = 200  # answers of other test cases
 _OTHER_ANSWERS = 3
 _STEPS_OF_A_PLACE = 5
-_RESULTS_PER_STEP = 100
+_RESULTS_PER_STEP = 100  # results that are copied for a step of work
 
 
 class Probe(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -143,18 +143,18 @@ class Operators:
         return Probe(*place.key, kind, self.planted, recorded.arguments, change.arguments, change.was, change.now)
 
 
-_IN_WORDS = "prose_"
-ERRORS = Operators(True, PLANTED, PLANTED_ARGUMENTS)
-FORMS = Operators(False, HARMLESS, HARMLESS_ARGUMENTS)
-"""All operators, also those on values in arguments, which no judge decides."""
+_ON_PROSE = "prose_"  # the names of operators on prose in arguments begin with it
+PLANTED_OPERATORS = Operators(True, PLANTED, PLANTED_ARGUMENTS)
+HARMLESS_OPERATORS = Operators(False, HARMLESS, HARMLESS_ARGUMENTS)
+"""The operators on answers and on all arguments. Rules decide changes of values in arguments, a judge all others."""
 
 
 def in_words(operators: Operators) -> Operators:
     """Return only the operators on texts: on answers, and on prose in arguments."""
     words = {
-        name.removeprefix(_IN_WORDS): operator
+        name.removeprefix(_ON_PROSE): operator
         for name, operator in operators.arguments.items()
-        if name.startswith(_IN_WORDS)
+        if name.startswith(_ON_PROSE)
     }
     return Operators(operators.planted, operators.answers, words)
 
@@ -164,15 +164,16 @@ def draw_probes(
 ) -> list[Probe]:
     """Return up to `number` planted errors and up to `number` harmless probes, of each kind about equally many.
 
-    What people decided comes first, up to a quarter of each side. The probes depend only on the seed and on the test
-    cases. Once the budget is used up, no more probes are drawn.
+    Answers that people refused are planted errors, and accepted ones are harmless: they come first, up to a quarter of
+    each. The probes depend only on the seed and on the test cases. Once the budget is used up, no more are drawn.
     """
     probes: list[Probe] = []
     try:
         places = places_of(cases, budget)
-        for operators in (in_words(ERRORS), in_words(FORMS)):
+        for operators in (in_words(PLANTED_OPERATORS), in_words(HARMLESS_OPERATORS)):
             labelled = _labelled(cases, operators.planted, number // 4)
             probes += labelled
+            # One by one, so that the probes before `OverBudget` are kept.
             for probe in _round_robin(operators, places, Draw(seed), budget, number - len(labelled)):
                 probes.append(probe)
     except OverBudget:
@@ -184,9 +185,9 @@ def places_of(cases: Sequence[ProbedCase], budget: WorkBudget = UNLIMITED) -> li
     """Return the checked steps of turns with a user's message, in the order of the test cases."""
     answers = {case.test_case_id: _answers(case.case) for case in cases}
     places = []
-    for number, case in enumerate(cases):
-        last = number + 1 + _OTHERS_MAX
-        neighbours = [*cases[number + 1 : last], *cases[max(0, number - _OTHERS_MAX) : number]][:_OTHERS_MAX]
+    for index, case in enumerate(cases):
+        following = cases[index + 1 : index + 1 + _OTHERS_MAX]
+        neighbours = [*following, *cases[max(0, index - _OTHERS_MAX) : index]][:_OTHERS_MAX]
         others = [text for other in neighbours for text in answers[other.test_case_id][:_OTHER_ANSWERS]]
         results = [[decoded(call.result) for call in _calls(turn)] for turn in case.case.played]
         conversation, tools = _conversation(case, results, others, budget), tools_of(case.case, ())
@@ -281,6 +282,7 @@ def _of_kind(
     operators: Operators, kind: str, places: Sequence[ProbedStep], draw: Draw, budget: WorkBudget
 ) -> Iterator[Probe]:
     """Yield the probes of one kind, of places in an order that is drawn."""
+    # XOR with it gives each kind another order of the same numbers.
     mask = draw.of(kind).number
     budget.spend(_STEPS_OF_A_PLACE * len(places))
     ranked = sorted(places, key=lambda place: draw.of(*place.key).number ^ mask)

@@ -15,7 +15,7 @@ from app.cli import context
 from app.process import home
 from config.settings import Settings
 
-SERVICES = "DATABASE_URL is set: docs/data.md explains how MySQL is backed up and restored."
+USES_MYSQL = "DATABASE_URL is set: docs/data.md explains how MySQL is backed up and restored."
 NO_KEY = (
     "The backup has no secret key: set REPRISE_SECRET_KEY to the one that was used, or store the vendors' keys again."
 )
@@ -59,9 +59,10 @@ def restore(file: Path) -> None:
 
 
 def _embedded() -> Settings:
+    """Return the settings of an instance on SQLite; fail with a message for one on MySQL."""
     settings = context.load()
     if settings.database_url:
-        raise click.ClickException(SERVICES)
+        raise click.ClickException(USES_MYSQL)
     return settings
 
 
@@ -78,5 +79,6 @@ def _keep_key(settings: Settings, key: str) -> None:
 
 @contextmanager
 def _progress(label: str) -> Iterator[Callable[[int, int], None]]:
+    # The bar counts thousandths, and `update` gets the difference to its position.
     with click.progressbar(length=1000, label=label, file=sys.stderr) as bar:
         yield lambda done, total: bar.update(1000 * done // max(1, total) - bar.pos)

@@ -51,7 +51,7 @@ def container(
     return built
 
 
-def let_server_forget(built: Container) -> None:
+def wait_until_server_forgets(built: Container) -> None:
     """Wait until a running server has dropped the prompts that this command has changed.
 
     In the embedded mode command and server each have their own Redis, so the server only notices a change when it

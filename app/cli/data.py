@@ -111,7 +111,7 @@ def prompt(prompt_id: int, project_id: int | None, yes: bool) -> None:
     project_id = context.project_or_oldest(built, project_id)
     _confirm(f"prompt {prompt_id} with its versions, sessions, runs, test cases and replays", yes)
     built.services.deletion.erase_prompt(project_id=project_id, prompt_id=prompt_id)
-    context.let_server_forget(built)
+    context.wait_until_server_forgets(built)
     terminal.echo(f"Prompt {prompt_id} is erased.")
 
 
@@ -123,7 +123,7 @@ def whole_project(project_id: int, yes: bool) -> None:
     built = context.container()
     _confirm(f"project {project_id} with all of its prompts and API keys", yes)
     built.services.deletion.erase_project(project_id=project_id)
-    context.let_server_forget(built)
+    context.wait_until_server_forgets(built)
     terminal.echo(f"Project {project_id} is erased.")
 
 

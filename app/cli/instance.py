@@ -21,7 +21,7 @@ from config.settings import Settings
 LOOK_AGAIN_S = 3.0
 """Seconds after which rows that break a rule are looked at again: they may have been in the middle of a change."""
 SHOWN_IDS = 20
-ROWS_OF_A_LINE = 100_000
+ROWS_PER_PROGRESS_LINE = 100_000
 
 if TYPE_CHECKING:
     from app.services.data.invariants import Examined, InvariantService
@@ -116,7 +116,7 @@ def doctor(deep: bool) -> None:
 
 def _examine_rows(invariants: InvariantService) -> Iterator[Examined]:
     def show(rule: str, rows: int) -> None:
-        if rows % ROWS_OF_A_LINE == 0:
+        if rows % ROWS_PER_PROGRESS_LINE == 0:
             terminal.echo(f"{rule}: {rows:,} rows examined", err=True)
 
     yield from invariants.examine_all(show, pause=lambda: time.sleep(LOOK_AGAIN_S))
@@ -177,16 +177,17 @@ def _serve_embedded(settings: Settings, demo: bool) -> None:
 
 
 def _serve_services(settings: Settings, demo: bool) -> None:
-    from app.process import serve as services
+    from app.process import serve as supervision
 
     _check_port(settings)
     text = ready_text(settings, *prepare(settings, demo=demo, new_key=False))
 
-    url = replace(settings, public_url="")
-    supervisor = services.Supervisor(services.procfile(), services.environment(os.environ, settings.secret_key))
-    supervisor.run(
-        ready=lambda: services.answers(f"{base_url(url)}/health/ready"), on_ready=lambda: terminal.echo(text)
+    # The public URL may lead to other machines, so readiness is asked at the local address.
+    ready_url = f"{base_url(replace(settings, public_url=''))}/health/ready"
+    supervisor = supervision.Supervisor(
+        supervision.procfile(), supervision.environment(os.environ, settings.secret_key)
     )
+    supervisor.run(ready=lambda: supervision.answers(ready_url), on_ready=lambda: terminal.echo(text))
 
 
 def _check_port(settings: Settings) -> None:

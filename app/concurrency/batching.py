@@ -84,9 +84,10 @@ class Coalescer(Generic[Q, A]):
                 self._leader.woken.release()
 
     def _give_up(self, ticket: _Ticket[Q, A]) -> None:
-        """Raise `Unavailable` for a ticket in the queue; wait on if it is in a round, which may grant it a lease.
+        """Raise `Unavailable` for a ticket in the queue; wait on for the answer of one that is in a round.
 
-        With a deadline a ticket is given up in a round as well, because the leader's deadline may be later.
+        The answer may be a lease in Redis, which must not be lost. With a deadline a ticket is given up in a round as
+        well, because the leader's deadline may be later.
         """
         with self._lock:
             if ticket in self._waiting:
@@ -161,10 +162,9 @@ class GroupCommit(Generic[Q, A]):
     """Commits the simultaneous changes of several threads to one project in one transaction.
 
     `commit` gets the changes and returns as many results, in the same order; it makes all changes or none. If it raises
-    one of `REFUSALS` for several changes, each is committed separately, so that a change that
-    is refused fails only for its caller. But `Unavailable` is raised to all callers, without another try. `project_of`
-    returns the id of a change's project: a transaction has changes of one project, as two projects may be on two
-    shards, and does not wait for another project's.
+    one of `REFUSALS` for several changes, each is committed separately, so that a refused change fails only for its
+    caller. `Unavailable` is raised to all callers instead, because another try would fail, too. `project_of` returns
+    the id of a change's project: two projects may be on two shards, so each has its own transactions.
     """
 
     def __init__(
@@ -229,7 +229,10 @@ def _held_lock() -> threading.Lock:
 
 @dataclass(slots=True, eq=False)
 class _Ticket(Generic[Q, A]):
-    """A caller's question; `woken` is released when it is answered, or when its caller becomes the leader."""
+    """A caller's question. `woken` is locked until the question is answered or its caller becomes the leader.
+
+    A lock is cheaper than a `threading.Event`, which has a lock and a condition.
+    """
 
     question: Q
     answered: bool = False

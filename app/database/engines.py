@@ -22,12 +22,10 @@ from config.servers import MYSQL_PORT, hosts_of
 
 # A connection that was used within this time is not pinged. A ping costs as much as a small query.
 TRUSTED_S = 1.0
-# The longest time of a statement (then its connection is given up), of a wait for a lock, of a wait for a free
-# connection, and of connecting to or pinging a server.
-STATEMENT_S = 30
+STATEMENT_S = 30  # then the connection is given up
 LOCK_WAIT_S = 20
 POOL_WAIT_S = 10
-CONNECT_S = 10
+CONNECT_S = 10  # to connect to a server, or to ping it
 # How long SQLite waits for the lock of another process. A request sets a shorter time, which also holds for the next
 # reader on the connection: the minimum leaves it time for its short waits.
 BUSY_S = 30.0
@@ -139,7 +137,7 @@ class BoundedPool(QueuePool):
 
 
 class ConnectionUses:
-    """Limits each use of an engine's MySQL connections to the deadline of its thread.
+    """Limits each use of an engine's MySQL connections (`BoundedConnection`) to the deadline of its thread.
 
     `on_outage` is called when a use was cut off, and the server has not answered any other use since its beginning.
     Otherwise it may only have been a slow statement.

@@ -12,7 +12,7 @@ from typing import Any
 from MySQLdb.cursors import Cursor
 
 HEX_BYTES = 64 * 1024
-"""Up to this length, bytes are sent as two hexadecimal digits each, which would make large bodies exceed a packet."""
+"""Longer bytes are sent with escapes: hexadecimal digits double their size, which may exceed a packet of the server."""
 
 
 class LiteralCursor(Cursor):  # type: ignore[misc]

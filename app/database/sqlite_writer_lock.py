@@ -13,7 +13,7 @@ from types import TracebackType
 from app.concurrency.deadline import end_of_wait
 
 POLL_S = 0.001
-# The same time as SQLite waits for another writer. After it the process leaves the order to SQLite.
+# The same time as SQLite waits for another writer. A process that waited so long writes without its turn.
 WAIT_S = 30.0
 # Bytes of the lock file: the first is locked by the process that writes, the second by the process that is next.
 _WRITES, _IS_NEXT = 0, 1
@@ -36,39 +36,39 @@ class WriterTurns:
     def __init__(self, database: str | None) -> None:
         file = file_of(database)
         self._path = f"{file}-turns" if file else None
-        self._file: int | None = None
+        self._descriptor: int | None = None
 
     def __enter__(self) -> None:
         if self._path is None:
             return
         # Without a lock file, for example on a full disk, the processes still have SQLite's lock.
         with suppress(OSError):
-            file = self._opened(self._path)
+            descriptor = self._opened(self._path)
             until = end_of_wait(WAIT_S)
             try:
-                if _locked(file, _IS_NEXT, until):
-                    _locked(file, _WRITES, until)
+                if _lock(descriptor, _IS_NEXT, until):
+                    _lock(descriptor, _WRITES, until)
             finally:
-                _unlock(file, _IS_NEXT)
+                _unlock(descriptor, _IS_NEXT)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._file is not None:
-            _unlock(self._file, _WRITES)
+        if self._descriptor is not None:
+            _unlock(self._descriptor, _WRITES)
 
     def _opened(self, path: str) -> int:
-        if self._file is None:
-            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            weakref.finalize(self, os.close, self._file)
-        return self._file
+        if self._descriptor is None:
+            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            weakref.finalize(self, os.close, self._descriptor)
+        return self._descriptor
 
 
-def _locked(file: int, byte: int, until: float) -> bool:
-    """Lock a byte of the file; return False if it is not free until `until`, for example if a process is stopped."""
+def _lock(descriptor: int, byte: int, until: float) -> bool:
+    """Lock a byte of a file; return False if it is not free until `until`, for example if a process is stopped."""
     while time.monotonic() < until:
         try:
-            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
+            fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
         except BlockingIOError:
             time.sleep(POLL_S)
         else:
@@ -76,5 +76,5 @@ def _locked(file: int, byte: int, until: float) -> bool:
     return False
 
 
-def _unlock(file: int, byte: int) -> None:
-    fcntl.lockf(file, fcntl.LOCK_UN, 1, byte)
+def _unlock(descriptor: int, byte: int) -> None:
+    fcntl.lockf(descriptor, fcntl.LOCK_UN, 1, byte)

@@ -13,7 +13,7 @@ from app.sessions.figures import Sketch, quantile, quantile_interval
 
 Change = Literal["lower", "higher", "unclear"]
 MEAN_MIN = 5
-"""Values from which on a mean has an interval."""
+"""The fewest values of a mean with an interval."""
 _Z = NormalDist().inv_cdf(0.975)
 
 
@@ -109,7 +109,7 @@ _WORDS = {
 
 
 def summary(findings: Sequence[Finding]) -> str:
-    """Return in one or two sentences if the later version got better, or that the figures show no difference."""
+    """Return one or two sentences: what got better or worse in the later version, or why that is not known."""
     known = [finding for finding in findings if finding.change]
     if not known:
         return "Too little was recorded of one of the versions to compare them."

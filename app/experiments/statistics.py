@@ -1,4 +1,4 @@
-"""Figures about one test case, and the repeats that a wish for certainty asks for."""
+"""Figures about one test case, and how many repeats show a given rate of failures."""
 
 from collections.abc import Sequence
 from math import ceil, comb, log, log1p, sqrt
@@ -47,8 +47,8 @@ def percentile(values: Sequence[float], share: float) -> float | None:
 def default_repeats(detect: float, candidates: int = 1) -> tuple[int, int]:
     """Return the smallest and the largest number of repeats: (9, 90) for 0.25, (4, 40) for 0.5.
 
-    A step that fails with the chance `detect` passes the smallest number of repeats one time in ten at most, in any of
-    so many candidates, except where more than 100 repeats would be needed.
+    In the smallest number of repeats, a step with the failure rate `detect` passes each time with a chance of at most
+    `MISSED`, shared by the candidates. There are never more than `MOST_REPEATS`.
     """
     least = ceil(min(MOST_REPEATS, log(MISSED / candidates) / log1p(-detect)))
     return least, default_most(least)

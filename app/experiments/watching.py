@@ -49,8 +49,10 @@ def _state(case: CaseTrials, cases: int) -> DriftState:
 
 def _target(design: Design, played: int, state: DriftState) -> int:
     """Return the trials of a test case at the end of its round, or of the next one if it is suspected."""
-    if missing := -played % design.repeats_min or (0 if played else design.repeats_min):
-        return played + missing
+    if not played:
+        return design.repeats_min
+    if left_of_round := -played % design.repeats_min:
+        return played + left_of_round
     return played + design.repeats_min if state == "suspected" and played < design.repeats_max else played
 
 

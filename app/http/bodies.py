@@ -17,7 +17,7 @@ from app.values.json import Body, without_bom
 CHUNK = 1024 * 1024
 # Parsing an element costs a thousand times as much as a byte of a file, and no other thread runs meanwhile.
 BODY_ELEMENTS_MAX = 250_000
-_MARKS = (b",", b"[", b"{")
+_MARKS = (b",", b"[", b"{")  # as many as there are lists, objects and further members
 LARGE_BODY = 1024 * 1024
 """Bytes of a body beyond which the process must have room for it."""
 # Other threads run between two pieces.
@@ -108,7 +108,7 @@ def has_more_elements(body: Body, limit: int) -> bool:
         count += sum(map(b"".join(parts[inside::2]).count, _MARKS))
         if count > limit:
             return True
-        inside ^= (len(parts) - 1) & 1
+        inside ^= (len(parts) - 1) & 1  # an odd number of quotes: the next piece begins within a text
     return False
 
 

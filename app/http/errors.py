@@ -32,14 +32,14 @@ _ADDRESSES = (
     "this address without /v1/traces, and OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf."
 )
 _FIRST_PATH = re.compile(r"/v1/[^/]*")
-# google.rpc.Code: OTLP requires it in error bodies.
+# google.rpc.Code by HTTP status: OTLP requires it in error bodies. Other statuses have the code 2, unknown.
 RPC_CODE = {400: 3, 401: 16, 403: 7, 404: 5, 413: 3, 415: 3, 429: 8, 500: 13, 503: 14}
 
 
 def install(app: falcon.App[falcon.Request, falcon.Response]) -> None:
-    app.add_error_handler(Exception, _bug)
+    app.add_error_handler(Exception, _unexpected_error)
     app.add_error_handler(falcon.HTTPError, _http_error)
-    app.add_error_handler(errors.ServiceError, _typed)
+    app.add_error_handler(errors.ServiceError, _service_error)
     app.add_error_handler(redis.RedisError, _redis_away)
 
 
@@ -54,7 +54,7 @@ def bug_message(error: Exception, path: str) -> str:
     return f"Something is broken on our side. The log has more under the id {error_id}."
 
 
-def _typed(req: falcon.Request, resp: falcon.Response, error: errors.ServiceError, _params: object) -> None:
+def _service_error(req: falcon.Request, resp: falcon.Response, error: errors.ServiceError, _params: object) -> None:
     resp.status = status_of(error)
     if isinstance(error, errors.Unauthorized):
         resp.set_header("WWW-Authenticate", "Bearer")
@@ -69,7 +69,7 @@ def _typed(req: falcon.Request, resp: falcon.Response, error: errors.ServiceErro
 
 def _redis_away(req: falcon.Request, resp: falcon.Response, error: redis.RedisError, params: object) -> None:
     log.warning("redis_unavailable", error=str(error))
-    _typed(req, resp, errors.Unavailable("Redis is not available; try again."), params)
+    _service_error(req, resp, errors.Unavailable("Redis is not available; try again."), params)
 
 
 def _http_error(req: falcon.Request, resp: falcon.Response, error: falcon.HTTPError, _params: object) -> None:
@@ -101,7 +101,7 @@ def _otlp_path_message(base: str, signal: str) -> str:
     return f"{advice}Only traces and log records are accepted here, at {base}/v1/traces and {base}/v1/logs."
 
 
-def _bug(req: falcon.Request, resp: falcon.Response, error: Exception, _params: object) -> None:
+def _unexpected_error(req: falcon.Request, resp: falcon.Response, error: Exception, _params: object) -> None:
     resp.status = falcon.HTTP_500
     _body(req, resp, bug_message(error, path_for_log(req)))
 
@@ -115,6 +115,7 @@ def _body(req: falcon.Request, resp: falcon.Response, message: str) -> None:
     code = RPC_CODE.get(resp.status_code, 2)
     if base_address(req.path) is not None:
         body |= {"message": message, "code": code}
+    # 415 refuses the media type of the request, so it is answered in JSON.
     if _answered_in_protobuf(req) and resp.status_code != 415:
         resp.content_type, resp.data = PROTOBUF, status(code, message)
     else:

@@ -26,15 +26,15 @@ class References:
         self._budget = budget
         self._addresses: dict[str, Any] = {"": root}
         self._bases: dict[int, str] = {}
-        self._found: dict[tuple[int, str], Any] = {}
+        self._resolved: dict[tuple[int, str], Any] = {}
         self._read(root)
 
     def resolve(self, holder: dict[str, Any], reference: str) -> Any:
         """Return the schema that the reference in `holder` leads to; raises `Unresolvable`."""
         key = id(holder), reference
-        if key not in self._found:
-            self._found[key] = self._look_up(self._join(self._bases[id(holder)], reference), reference)
-        return self._found[key]
+        if key not in self._resolved:
+            self._resolved[key] = self._look_up(self._join(self._bases[id(holder)], reference), reference)
+        return self._resolved[key]
 
     def _read(self, root: Any) -> None:
         to_do: list[tuple[Any, str]] = [(root, "")]
@@ -83,6 +83,7 @@ class References:
 
 
 def _step(node: Any, token: str, reference: str) -> Any:
+    """Return the member of a node; an index has few digits, because reading many needs quadratic time."""
     if isinstance(node, list) and token.isascii() and token.isdigit() and len(token) < 10 and int(token) < len(node):
         return node[int(token)]
     if isinstance(node, dict) and token in node:

@@ -17,6 +17,7 @@ from prometheus_client.registry import Collector
 from app.metrics.registry import METRICS, MILLION, Labels, Metric
 
 Increments = Mapping[tuple[Metric, Labels, str], int]
+"""By metric, label values and part: "" of a counter, a bucket's upper bound or `SUM` of a histogram."""
 Gauges = Mapping[Metric, Mapping[Labels, float]]
 SUM = "sum"
 
@@ -54,6 +55,7 @@ class Readings:
         }
 
     def series(self) -> dict[Metric, set[Labels]]:
+        """Return the label sets of each metric."""
         return {metric: set(by_labels) for metric, by_labels in self._parts.items()}
 
 

@@ -20,7 +20,7 @@ from app.metrics.registry import CACHE_LOOKUPS, MILLION, OTHER, PROVIDER_CALLS, 
 
 Gauge = Callable[[], Mapping[Labels, float]]
 FLUSH_S = 1.0
-# How often the label sets of other processes are read.
+# How often the label sets of other processes are read: `series_max` bounds those of all processes together.
 LEARN_S = 60.0
 # The most label sets per second. With more, something is wrong with the labels, and memory must be protected.
 PENDING_MAX = 20_000

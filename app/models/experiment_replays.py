@@ -35,8 +35,8 @@ from app.models.replays import UNFINISHED, replays
 # The statuses of replays that count as a result of the candidate.
 COUNTED = ("passed", "failed", "needs_review", "void")
 ERROR_CHARACTERS = 1000
-COSTS_OF = 5
-# Of one content and test case: more than any experiment needs.
+REPLAYS_OF_MEAN_COST = 5
+# Replays of one content and test case: more than any experiment needs.
 REUSABLE_MAX = 200
 
 
@@ -89,14 +89,15 @@ class PlayedRow:
     finished_at: datetime | None
 
 
-_E, _L, _R = experiments.c, experiment_replays.c, replays.c
+_E, _L, _R = experiments.c, experiment_replays.c, replays.c  # L: the link between the two
 _LINK = {name: _L[name] for name in ("arm", "test_case_id", "variant", "ordinal", "replay_id", "reused")}
 _COUNTS = ("attempts", "prompt_tokens", "completion_tokens", "prompt_cost_usd", "completion_cost_usd")
 _VIOLATED = func.coalesce(type_coerce(_R.violations, Text) != "[]", False)
-_FOUND = {name: func.coalesce(_R[name], 0) for name in _COUNTS} | {"violated": _VIOLATED}
-_FOUND["accepted_partial"] = func.coalesce(_R.accepted_partial, False)
+# The columns of a replay; zeros for one that was removed.
+_REPLAY = {name: func.coalesce(_R[name], 0) for name in _COUNTS} | {"violated": _VIOLATED}
+_REPLAY["accepted_partial"] = func.coalesce(_R.accepted_partial, False)
 _PLAYED = (
-    select(*columns_of(PlayedRow, replays, **_LINK, **_FOUND))
+    select(*columns_of(PlayedRow, replays, **_LINK, **_REPLAY))
     .select_from(experiment_replays)
     .outerjoin(replays, replays.c.id == _L.replay_id)
     .order_by(_L.arm, _L.test_case_id, _L.variant, _L.ordinal)
@@ -217,13 +218,13 @@ def reusable_replays(
 
 
 def mean_costs(connection: Connection, *, test_case_ids: Collection[int]) -> dict[int, float]:
-    """Return what the newest `COSTS_OF` replays of each test case that ended with a result cost on average, in USD."""
+    """Return the mean cost in USD of the newest replays of each test case that ended with a result."""
     nth = func.row_number().over(partition_by=_R.test_case_id, order_by=_R.id.desc()).label("nth")
     cost = (_R.prompt_cost_usd + _R.completion_cost_usd).label("cost")
     means: dict[int, float] = {}
     for piece in pieces(sorted(test_case_ids)):
         ended = select(_R.test_case_id, cost, nth).where(_R.test_case_id.in_(piece), _R.status.in_(COUNTED)).subquery()
-        newest = select(ended.c.test_case_id, func.avg(ended.c.cost)).where(ended.c.nth <= COSTS_OF)
+        newest = select(ended.c.test_case_id, func.avg(ended.c.cost)).where(ended.c.nth <= REPLAYS_OF_MEAN_COST)
         means.update({row[0]: row[1] for row in connection.execute(newest.group_by(ended.c.test_case_id))})
     return means
 

@@ -37,7 +37,6 @@ model_prices = new_table("model_prices", ModelPrice, UniqueConstraint("organizat
 
 _C = model_prices.c
 _SELECT = select(*queries.columns_of(ModelPrice, model_prices))
-KEY = ("organization_id", "provider", "model")
 
 
 def list_prices(connection: Connection, *, organization_id: int) -> list[ModelPrice]:

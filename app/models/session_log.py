@@ -35,6 +35,7 @@ class SessionRange:
     only_active: bool = False
 
     def in_order(self, statement: Select[Any]) -> Select[Any]:
+        """Return a statement on sessions with the conditions and the order of this range."""
         statement = statement.where(_C.prompt_id == self.prompt_id)
         if self.only_active:
             statement = statement.where(_C.active == 1)

@@ -17,7 +17,7 @@ from sqlalchemy import Connection
 
 from app.audit.figures import ProbeOutcome, figures_of
 from app.audit.playing import play_probe
-from app.audit.probes import DRAWN_MAX, Labelled, Probe, ProbedCase, draw_probes
+from app.audit.probes import DRAWING_STEPS_MAX, Labelled, Probe, ProbedCase, draw_probes
 from app.database.transactions import Database
 from app.errors import Invalid, NotFound, Unavailable, require
 from app.models import case_snapshots, judge_audits
@@ -152,7 +152,7 @@ class JudgeAuditRunner:
             return prepared.probes
         row = prepared.row
         cases = [probed for probed, _ in prepared.cases.values()]
-        probes = _interleaved(draw_probes(cases, row.seed, row.probes, WorkBudget(DRAWN_MAX)))
+        probes = _interleaved(draw_probes(cases, row.seed, row.probes, WorkBudget(DRAWING_STEPS_MAX)))
         columns = {"drawn": to_builtins(probes), "total": len(probes)}
         tokens = {claim.row_id: claim.token}
         self.database.retrying(lambda connection: AUDIT_WORK.touch(connection, tokens, now=self.now(), values=columns))

@@ -134,7 +134,7 @@ function followAll() {
 
 // Shows the server's answer to what was sent: its refusals, the state of the draft, the conversations.
 function showAnswer(fresh, messages) {
-  document.getElementById("told").replaceChildren(...messages.map((message) => document.adoptNode(message)));
+  document.getElementById("notices").replaceChildren(...messages.map((message) => document.adoptNode(message)));
   markRefused(editor);
   if (!fresh) return;
   document.title = fresh.title;
@@ -186,7 +186,7 @@ async function send(button) {
     }
     if (!fresh.getElementById("editor")) throw new Error(fresh.querySelector("h1")?.textContent || answer.statusText);
     if (answer.redirected) accepted(action, before, sent, answer.url);
-    showAnswer(fresh, [...fresh.getElementById("told").children]);
+    showAnswer(fresh, [...fresh.getElementById("notices").children]);
     const of = action.split(".")[0];
     if (of === "define" || of === "remove") rowsChanged(fresh, of);
     const lost = document.querySelector(".lost");

@@ -211,14 +211,14 @@ def test_a_refusal_is_shown_at_its_field_which_has_the_focus(site: Site, look: L
             page.keyboard.press("Control+s")
         assert refused.value.status == 400
 
-        expect(page.locator("#told")).to_have_text("Temperature: Must be a number.")
+        expect(page.locator("#notices")).to_have_text("Temperature: Must be a number.")
         expect(page.get_by_label("Temperature")).to_be_focused()
         page.get_by_label("Temperature").fill("0.5")
         expect(page.locator(".refused")).to_have_count(0)
         page.keyboard.press("Control+s")
 
         name = tone.get_by_label("Name of value 2")
-        expect(page.locator("#told li")).to_have_text(re.compile("^Placeholder “tone”, value 1, name: "))
+        expect(page.locator("#notices li")).to_have_text(re.compile("^Placeholder “tone”, value 1, name: "))
         expect(name).to_be_focused()
         expect(name).to_have_attribute("aria-invalid", "true")
         expect(page.locator(".refused")).to_have_count(1)

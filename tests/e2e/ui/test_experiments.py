@@ -44,9 +44,9 @@ def test_a_draft_is_checked_before_it_is_committed_and_the_failing_replay_is_one
         page.get_by_role("button", name="Check before committing").click()
         page.get_by_label("Smallest regression to detect").select_option("0.33")
         page.get_by_role("button", name="Start the experiment").click()
-        expect(page.locator(".told")).to_contain_text("violation")
+        expect(page.locator(".outcome")).to_contain_text("violation")
 
-        expect(page.locator(".told .badge")).to_have_text("failed")
+        expect(page.locator(".outcome .badge")).to_have_text("failed")
         expect(page.locator(".violations")).to_contain_text("get_order is no longer among the draft's tools")
         expect(page.locator(".comparisons li").first).to_contain_text("Where is A-1?")
         assert visit.accessibility_problems() == []
@@ -71,10 +71,11 @@ def test_without_scripts_an_experiment_is_started_and_looked_at_again(site: Site
         page.get_by_label("Text", exact=True).fill("Help well.")
         page.get_by_role("button", name="Check before committing").click()
         page.get_by_role("button", name="Start the experiment").click()
-        look_again_until(page, page.locator(".told", has_text="passes as often as with version"))
+        look_again_until(page, page.locator(".outcome", has_text="passes as often as with version"))
 
-        expect(page.locator(".told")).to_contain_text("passes as often as with version")
-        expect(page.locator(".told")).to_contain_text("a step that fails more than 23 % of the time would have shown")
+        outcome = page.locator(".outcome")
+        expect(outcome).to_contain_text("passes as often as with version")
+        expect(outcome).to_contain_text("a step that fails more than 23 % of the time would have shown")
         visit.open(path)
         expect(page.get_by_label("Text", exact=True)).to_have_value("Help well.")
 

@@ -130,7 +130,7 @@ def test_a_session_becomes_a_test_case_that_fails_then_passes(site: Site, look: 
 
         page.get_by_role("link", name="Logs").click()
         page.get_by_role("link", name="A-1", exact=True).click()
-        expect(page.locator(".said")).to_contain_text("It is on its way.")
+        expect(page.locator(".messages")).to_contain_text("It is on its way.")
         page.get_by_role("link", name="Make a test case").click()
         page.locator("#name").fill("Where is A-1?")
         page.get_by_role("button", name="Save the test case").click()

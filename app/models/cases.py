@@ -200,10 +200,10 @@ def find_prompt_of(connection: Connection, *, project_id: int, test_case_id: int
     return prompt_id
 
 
-def names_of(connection: Connection, *, ids: Collection[int]) -> dict[int, str]:
-    """Return the names of the existing test cases, by id."""
+def names_of(connection: Connection, *, project_id: int, ids: Collection[int]) -> dict[int, str]:
+    """Return the names of the project's existing test cases, by id."""
     c = test_cases.c
-    rows = connection.execute(select(c.id, c.name).where(c.id.in_(sorted(ids))))
+    rows = connection.execute(select(c.id, c.name).where(c.id.in_(sorted(ids)), c.project_id == project_id))
     return {row[0]: row[1] for row in rows}
 
 

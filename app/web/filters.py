@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import orjson
+from markupsafe import Markup, escape
 from reprise_formats.experiment_summary import cost, failing
 from reprise_formats.formats import duration, number, percent, plural, short, usd
 
@@ -113,6 +114,14 @@ def shell_word(text: str) -> str:
     return shlex.quote(text)
 
 
+def coded(sentence: str) -> Markup:
+    """Mark what is between backticks as code. A sentence with an odd number of backticks is unchanged."""
+    pieces = sentence.split("`")
+    if len(pieces) % 2 == 0:
+        return escape(sentence)
+    return Markup().join(Markup("<code>{}</code>").format(text) if at % 2 else text for at, text in enumerate(pieces))
+
+
 def detail(value: Any) -> str:
     """Format a detail of an entry in the audit log."""
     if isinstance(value, bool):
@@ -125,5 +134,6 @@ def detail(value: Any) -> str:
 
 
 _NUMBERS = (cost, duration, number, percent, plural, size, usd)
-_ALL = (*_NUMBERS, detail, exact, failing, from_ns, host, iso, model, pretty, shell_word, short, tool_name, zone_name)
+_TEXTS = (coded, detail, exact, failing, host, iso, model, pretty, shell_word, short, tool_name, zone_name)
+_ALL = (*_NUMBERS, *_TEXTS, from_ns)
 FILTERS: dict[str, Callable[..., Any]] = {function.__name__: function for function in _ALL}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
@@ -96,6 +96,11 @@ class TestCaseService:
             case = with_instruction_gaps(case, chosen, partial(self._rendered, head))
             name = title(opening, f"Session {session_id[:8]}")
             return CaseProposal(head, name, case, tools, count - len(chosen), doubts_of(session))
+
+    def names(self, *, project_id: int, ids: Collection[int]) -> dict[int, str]:
+        """Return the names of the existing test cases, by id."""
+        with self.database.read() as connection:
+            return test_cases.names_of(connection, project_id=project_id, ids=ids)
 
     def part_of(self, *, project_id: int, session_id: str) -> str | None:
         """Return the id of the last of the next `PIECES_MAX` sessions that contains this one, None without any."""

@@ -91,7 +91,7 @@ class ReplayHistory:
             replay = replays.find_replay(connection, project_id=project_id, replay_id=replay_id)
             rows = own_replays.list_batch(connection, of=require(replay, "There is no such replay."), limit=BATCH_MAX)
             ids = {row.test_case_id for row in rows}
-            names = test_cases.names_of(connection, ids=ids)
+            names = test_cases.names_of(connection, project_id=project_id, ids=ids)
             before = own_replays.decided_before(connection, test_case_ids=ids, replay_id=rows[0].id)
         return [
             BatchEntry(row, names.get(row.test_case_id), before.get((row.test_case_id, faults_text(row.faults))))

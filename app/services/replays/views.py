@@ -33,7 +33,9 @@ def views_of(
     connection: Connection, prompt_id: int, rows: Sequence[ReplayRow], result: dict[str, Any] | None = None
 ) -> list[ReplayView]:
     """Return the views of a prompt's replays; `result` is that of a single one."""
-    names = test_cases.names_of(connection, ids={row.test_case_id for row in rows})
+    if not rows:
+        return []
+    names = test_cases.names_of(connection, project_id=rows[0].project_id, ids={row.test_case_id for row in rows})
     versions = prompt_versions.hashes_by_content(
         connection, prompt_id=prompt_id, content_hashes={row.fingerprint for row in rows}
     )

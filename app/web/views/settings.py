@@ -8,6 +8,7 @@ from typing import Any
 from reprise_formats.formats import plural
 
 from app.errors import Invalid
+from app.models.audit_log import Action
 from app.models.data_policies import DataPolicy
 from app.models.organizations import Role
 from app.otlp.masking import MASK
@@ -49,6 +50,7 @@ LOST = {
     "rejected_spans": "rejected span",
 }
 SPARE_RULES = 3
+TEST_CASE_ACTIONS = (Action.TEST_CASE_CREATED, Action.TEST_CASE_CHANGED)
 
 
 class Keys(SettingsPage):
@@ -271,4 +273,12 @@ class Audit(SettingsPage):
         page = self.services.audit.page(
             organization_id=visit.organization_id, limit=PAGE_SIZE, cursor=visit.query.get("cursor")
         )
-        return show("settings_audit.html", entries=page.entries, pages=visit.pages(page.next_cursor))
+        # Entries have only the id of a test case, because its name may be a user's question, which can be erased.
+        ids = {
+            entry.id: int(entry.subject)
+            for entry in page.entries
+            if entry.project_id == visit.project_id and entry.action in TEST_CASE_ACTIONS
+        }
+        names = self.services.test_cases.names(project_id=visit.project_id, ids=set(ids.values()))
+        cases = {entry_id: (case_id, names[case_id]) for entry_id, case_id in ids.items() if case_id in names}
+        return show("settings_audit.html", entries=page.entries, cases=cases, pages=visit.pages(page.next_cursor))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from app.models.audit_log import SYSTEM, Action
 from app.services.language_models.service import OwnModel
+from tests.integration.suites.test_suites import case_of
 from tests.integration.web.conftest import Browser
 from tests.support.world import World
 
@@ -53,6 +54,28 @@ def test_the_page_shows_them_in_words(world: World, admin: Browser) -> None:
     assert f"base URL: {URL}" in admin.text
     assert "scopes: ingest, run" in admin.text
     assert SECRET not in admin.page
+
+
+def test_the_page_names_a_test_case_as_long_as_it_exists(world: World, admin: Browser) -> None:
+    case_id = case_of(world, world.prompt())
+    assert world.patch(f"/api/v1/test-cases/{case_id}", json={"name": "Refund <b>"}).status_code == 200
+    admin.open(f"{admin.base}/settings/audit")
+    link = f'<a href="{admin.base}/test-cases/{case_id}" dir="auto">Refund &lt;b&gt;</a>'
+    assert f"Changed the test case {link}" in admin.page
+    assert f"Created the test case {link}" in admin.page
+
+    assert world.delete(f"/api/v1/test-cases/{case_id}").status_code == 204
+    admin.open(f"{admin.base}/settings/audit")
+    assert "Refund" not in admin.page
+    assert f"Deleted the test case <strong>{case_id}</strong>" in admin.page
+
+
+def test_the_page_does_not_name_test_cases_of_another_project(world: World, admin: Browser) -> None:
+    case_id = case_of(world, world.prompt())
+    projects = world.container.services.projects
+    other = projects.create(organization_id=world.organization_id, name="Other", actor=SYSTEM)
+    admin.open(f"/projects/{other}/settings/audit")
+    assert f"Created the test case <strong>{case_id}</strong>" in admin.page
 
 
 def test_every_action_that_is_audited_has_a_label() -> None:

@@ -15,11 +15,11 @@ from tests.integration.web.conftest import Browser
 from tests.support.world import World
 
 
-def suite_of(world: World, name: str = "release") -> int:
+def suite_of(world: World, name: str = "release", reason: str | None = None) -> int:
     """Make a suite with a test case of a prompt that has a version; returns its id."""
     prompt_id = world.prompt()
     assert world.post(f"/api/v1/prompts/{prompt_id}/commit", json={"message": "v1"}).status_code == 201
-    members = [NewMember(case_of(world, prompt_id))]
+    members = [NewMember(case_of(world, prompt_id), reason)]
     services = world.container.services
     return services.suites.create(project_id=world.project_id, prompt_id=prompt_id, name=name, members=members).row.id
 
@@ -67,3 +67,8 @@ def test_a_member_that_is_no_id_is_refused(world: World, admin: Browser) -> None
     admin.open(path)
     assert admin.send(path, remove="first").status_code == 400
     assert "remove: Must be a whole number." in admin.page
+
+
+def test_the_reason_of_a_test_case_shows_tools_as_code(world: World, admin: Browser) -> None:
+    admin.open(f"{admin.base}/suites/{suite_of(world, reason='It calls `get_<b>order`.')}")
+    assert "It calls <code>get_&lt;b&gt;order</code>." in admin.page

@@ -110,3 +110,12 @@ def test_json_is_shown_indented_and_complete(value: object) -> None:
 )
 def test_a_detail_of_the_audit_log_is_no_python(value: object, text: str) -> None:
     assert filters.detail(value) == text
+
+
+def test_what_is_between_backticks_is_code_and_markup_is_text() -> None:
+    assert filters.coded("It calls `get_order` and `<b>`, & ends.") == (
+        "It calls <code>get_order</code> and <code>&lt;b&gt;</code>, &amp; ends."
+    )
+    assert filters.coded("<b>") == "&lt;b&gt;"
+    assert filters.coded("A tool with a `: `b` <i>") == "A tool with a `: `b` &lt;i&gt;"
+    assert filters.coded("") == ""

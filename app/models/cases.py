@@ -203,8 +203,9 @@ def find_prompt_of(connection: Connection, *, project_id: int, test_case_id: int
 def names_of(connection: Connection, *, project_id: int, ids: Collection[int]) -> dict[int, str]:
     """Return the names of the project's existing test cases, by id."""
     c = test_cases.c
-    rows = connection.execute(select(c.id, c.name).where(c.id.in_(sorted(ids)), c.project_id == project_id))
-    return {row[0]: row[1] for row in rows}
+    # With the project in the condition SQLite reads all test cases of the project.
+    rows = connection.execute(select(c.id, c.name, c.project_id).where(c.id.in_(sorted(ids))))
+    return {row[0]: row[1] for row in rows if row[2] == project_id}
 
 
 def change_test_case(

@@ -116,7 +116,8 @@ def test_an_unknown_prompt_could_not_run_at_once() -> None:
 
 def test_what_is_refused_meanwhile_is_shown_once(capsys: pytest.CaptureFixture[str]) -> None:
     old, wrong, other = (
-        {"id": number, "code": "batch_401", "reason": f"reason {number}\x1b[2J"} for number in (7, 8, 10)
+        {"id": number, "code": "batch_401", "reason": f"reason {number}\x1b[2J", "receivedAt": "now"}
+        for number in (7, 8, 10)
     )
     again = wrong | {"id": 9}
     instance = Instance(
@@ -124,12 +125,37 @@ def test_what_is_refused_meanwhile_is_shown_once(capsys: pytest.CaptureFixture[s
     )
     instance.wait()
     shown = [line for line in capsys.readouterr().err.splitlines() if line.startswith("Refused")]
-    assert shown == [r"Refused: reason 8\u001b[2J", r"Refused: reason 10\u001b[2J"]
+    assert shown == [
+        r"Refused at now: reason 7\u001b[2J",
+        r"Refused: reason 8\u001b[2J",
+        r"Refused: reason 10\u001b[2J",
+    ]
+
+
+def test_the_newest_reasons_of_what_was_refused_before_are_shown_with_their_times(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    rows = [
+        {"id": number, "code": "batch_401", "reason": f"reason {number // 2}", "receivedAt": f"second {number}"}
+        for number in range(10, 0, -1)
+    ]
+    Instance([None, None, listed("new")], [rows]).wait()
+    assert capsys.readouterr().err.splitlines()[:3] == [
+        "Refused at second 7: reason 3",
+        "Refused at second 9: reason 4",
+        "Refused at second 10: reason 5",
+    ]
+
+
+def test_what_was_refused_before_is_not_shown_to_a_prompt_with_traces(capsys: pytest.CaptureFixture[str]) -> None:
+    row = {"id": 1, "code": "batch_401", "reason": "old", "receivedAt": "then"}
+    Instance([listed("old")] * 2 + [listed("new")], [[row]]).wait(another=True)
+    assert "Refused" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("code", ["clock_ahead", "clock_behind"])
 def test_a_span_of_a_wrong_clock_is_not_shown_as_refused(code: str, capsys: pytest.CaptureFixture[str]) -> None:
-    row = {"id": 1, "code": code, "reason": "the span is stored, but late"}
+    row = {"id": 1, "code": code, "reason": "the span is stored, but late", "receivedAt": "now"}
 
     Instance([None, None, listed("new")], [[], [row]]).wait()
 

@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 LOOK_S = 1.0
 # Exporters send a batch every 5 seconds by default, and a trace may come in several batches.
 UNCHANGED_S, SETTLING_S = 6.0, 60.0
+_SDK = "In Vercel's AI SDK name it in each call: runtimeContext in version 7, the telemetry's metadata.sessionId in 6."
 _ADVICE = (
     "A batch with a wrong key is only in the log of the server; one with a wrong address or protocol may not reach it."
 )
-WARNINGS_MAX, TOOLS_MAX = 10, 5
+WARNINGS_MAX, TOOLS_MAX, REFUSED_BEFORE_MAX = 10, 5, 3
 
 
 @click.group()
@@ -77,8 +78,12 @@ class TraceWait:
         if not self.agent:
             self.instance.draft(self.prompt_id)  # ends the command if there is no such prompt
         until = self.monotonic() + self.timeout_s
-        self._shown_id = max((row["id"] for row in self._rejected()), default=0)
         before = self._newest()
+        if before is None:
+            # The first batch may have been refused before the command began.
+            self._show_rejected(REFUSED_BEFORE_MAX)
+        else:
+            self._shown_id = max((row["id"] for row in self._rejected()), default=0)
         if before is None or another:
             terminal.echo(f"Waiting for a trace of {self._owner}.", err=True)
         while (newest := self._newest()) is None or (another and newest == before):
@@ -115,12 +120,18 @@ class TraceWait:
     def _rejected(self) -> list[RemoteAnswer]:
         return self.instance.get("/api/v1/rejected-spans", limit=20).listed("rejectedSpans")
 
-    def _show_rejected(self) -> None:
-        """Print what was rejected since the last look, oldest first, each reason once, and warnings of clocks."""
+    def _show_rejected(self, reasons_max: int | None = None) -> None:
+        """Print what was rejected since the last look, oldest first, each reason once, and warnings of clocks.
+
+        With `reasons_max` only the newest reasons, each with the time of its newest span.
+        """
         rows = [row for row in reversed(self._rejected()) if row["id"] > self._shown_id]
-        for code, reason in dict.fromkeys((row["code"], row["reason"]) for row in rows):
+        times = {(row["code"], row["reason"]): row["receivedAt"] for row in rows}
+        shown = list(times.items())[-reasons_max:] if reasons_max else times.items()
+        for (code, reason), received in shown:
             # Spans with a wrong time are stored.
-            terminal.echo(f"{'Warning' if code.startswith('clock_') else 'Refused'}: {reason}", err=True)
+            effect = "Warning" if code.startswith("clock_") else "Refused"
+            terminal.echo(f"{effect}{f' at {received}' if reasons_max else ''}: {reason}", err=True)
         self._shown_id = max((row["id"] for row in rows), default=self._shown_id)
 
 
@@ -134,7 +145,7 @@ def report(session: RemoteAnswer) -> Iterator[str]:
     if session["conversationId"]:
         yield f"Conversation: {session['conversationId']}."
     else:
-        yield "Conversation: missing. Each turn is its own session; set session.id on the span around a turn."
+        yield "Conversation: missing. Each turn is its own session; set session.id on the span around a turn. " + _SDK
     if calls:
         yield f"Tools: {len(calls)} call{'s' * (len(calls) > 1)} ({names})."
     else:

@@ -93,6 +93,7 @@ ROUTES: tuple[tuple[str, type[Resource]], ...] = (
     (f"{PROMPT}/schedules", schedules.PromptSchedules),
     (SCHEDULE, schedules.ScheduleResource),
     (f"{SCHEDULE}/runs", schedules.ScheduleRuns),
+    (f"{SCHEDULE}/reference", schedules.ScheduleReference),
     (f"{PROMPT}/suite-proposals", suites.SuiteProposals),
     (f"{PROMPT}/suite-acceptances", suites.SuiteAcceptances),
     (f"{PROMPT}/suites", suites.PromptSuites),

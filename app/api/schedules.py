@@ -10,7 +10,7 @@ from app.models.schedules import ServedTime
 from app.pagination import ListPage
 from app.schemas import schedules as schemas
 from app.schemas.base import PageQuerySchema
-from app.services.experiments.schedules import SCHEDULES_MAX, NewSchedule, ScheduleView
+from app.services.experiments.schedules import SCHEDULES_MAX, NewSchedule, ScheduleView, WatchView
 
 
 class PromptSchedules(Resource, GET="read", POST="run"):
@@ -57,3 +57,13 @@ class ScheduleRuns(Resource, GET="read"):
     )
     def on_get(self, key: ApiKey, schedule_id: int, command: Command) -> ListPage[ServedTime]:
         return self.services.schedules.runs(project_id=key.project_id, schedule_id=schedule_id, **command)
+
+
+class ScheduleReference(Resource, GET="read", DELETE="run"):
+    @operation("The reference of a watch, and what it has shown since", answers={200: schemas.WatchSchema})
+    def on_get(self, key: ApiKey, schedule_id: int) -> WatchView:
+        return self.services.schedules.watch(project_id=key.project_id, schedule_id=schedule_id)
+
+    @operation("Begin a new reference of a watch with its next run", answers={204: None})
+    def on_delete(self, key: ApiKey, schedule_id: int) -> None:
+        self.services.schedules.begin_reference(project_id=key.project_id, schedule_id=schedule_id, actor=key.actor)

@@ -83,6 +83,7 @@ WEBHOOK_DELIVERIES = _counter(
     "reprise_webhook_deliveries_total", "Attempts to deliver events to webhooks, by outcome.", "outcome"
 )
 EXPERIMENTS = _counter("reprise_experiments_total", "Experiments that ended.", "verdict")
+WATCH_RUNS = _counter("reprise_watch_runs_total", "Runs of watches that ended; failed ones show a drop.", "verdict")
 
 SPANS = _counter("reprise_spans_total", "Spans by what became of them; every one is received, too.", "outcome")
 BATCHES = _counter("reprise_batches_total", "Trace batches by what became of them.", "outcome")

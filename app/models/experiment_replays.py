@@ -229,6 +229,14 @@ def mean_costs(connection: Connection, *, test_case_ids: Collection[int]) -> dic
     return means
 
 
+def model_snapshots(connection: Connection, *, experiment_id: int, limit: int) -> list[str]:
+    """Return the models that the vendor reported in the replays of an experiment, the newest replay's first."""
+    reported = select(_R.model_snapshot, func.max(_R.id)).join(experiment_replays, _L.replay_id == _R.id)
+    known = reported.where(_L.experiment_id == experiment_id, _R.model_snapshot.is_not(None))
+    newest = known.group_by(_R.model_snapshot).order_by(func.max(_R.id).desc()).limit(limit)
+    return list(connection.scalars(newest))
+
+
 def first_error(connection: Connection, *, replay_ids: Collection[int]) -> str | None:
     """Return the beginning of the first error of these replays."""
     statement = select(func.substr(_R.error, 1, ERROR_CHARACTERS)).where(

@@ -1,4 +1,4 @@
-"""Schedules of experiments, and their runs: one for each due time that was served."""
+"""Schedules of experiments, and their runs: one for each due time that was served. A watch has a reference, too."""
 
 from __future__ import annotations
 
@@ -6,18 +6,81 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Literal
 
-from sqlalchemy import Boolean, Connection, Double, ForeignKey, Index, Integer, UniqueConstraint, func, select
+import msgspec
+from sqlalchemy import (
+    Boolean,
+    Column,
+    Connection,
+    Double,
+    ForeignKey,
+    Index,
+    Integer,
+    UniqueConstraint,
+    func,
+    select,
+    update,
+)
 
 from app.experiments.cron import CRON_MAX, ZONE_MAX
+from app.experiments.drift import Counts, DriftState, Watched
 from app.experiments.types import Verdict
 from app.models import queries
-from app.models.base import BigInt, MediumText, Timestamp, exact, lock_count, new_table, no_index
+from app.models.base import BigInt, JsonStruct, MediumText, Timestamp, exact, lock_count, new_table, no_index
 from app.models.experiments import experiments
 from app.models.organizations import projects
 from app.models.replays import UNFINISHED
 from app.models.suites import SUITE_NAME_MAX
 
-ScheduleKind = Literal["experiment"]
+ScheduleKind = Literal["experiment", "watch"]
+
+
+class WatchedCase(msgspec.Struct, frozen=True):
+    """A test case, or a variant of one, that is watched. Another snapshot of it begins another reference."""
+
+    test_case_id: int
+    variant: int
+    snapshot_id: int
+    watched: Watched
+    state: DriftState = "collecting"
+
+
+class Watch(msgspec.Struct, frozen=True):
+    """The watch of a schedule since its `content`, of a version and with a judge, was first played.
+
+    `experiment_id` is the run that was started last. `snapshots` are the models that the vendor reported in the last
+    run in which no test case was suspected.
+    """
+
+    since: datetime
+    content: str
+    commit_hash: str
+    experiment_id: int
+    cases: tuple[WatchedCase, ...] = ()
+    snapshots: tuple[str, ...] = ()
+
+
+class CaseCounts(msgspec.Struct, frozen=True):
+    """What a run of the watch played of a test case, or of a variant of one."""
+
+    test_case_id: int
+    variant: int
+    counts: Counts
+    state: DriftState
+
+
+class WatchedRun(msgspec.Struct, frozen=True):
+    """What a run of the watch has found, and the models that the vendor reported meanwhile."""
+
+    cases: tuple[CaseCounts, ...]
+    snapshots: tuple[str, ...] = ()
+
+    @property
+    def played(self) -> Counts:
+        return Counts(sum(case.counts.passed for case in self.cases), sum(case.counts.failed for case in self.cases))
+
+    @property
+    def dropped(self) -> int:
+        return sum(case.state == "dropped" for case in self.cases)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +106,8 @@ class ScheduleRow:
 schedules = new_table(
     "schedules",
     ScheduleRow,
+    # The state of a watch; NULL before its first run, and until the next run when a person begins a new reference.
+    Column("watch", JsonStruct(Watch)),
     lock_count(),
     Index("ix_schedules_project_id", "project_id"),
     Index("ix_schedules_prompt_id", "prompt_id"),
@@ -53,7 +118,8 @@ schedules = new_table(
 class ScheduleRunRow:
     """A served due time. `experiment_id` is None if no experiment could be started, and `reason` why.
 
-    `missed` counts the due times before it that were not served, because no clock ran.
+    `missed` counts the due times before it that were not served, because no clock ran. `watched` is what the watch has
+    found; None before it ends, and for an experiment.
     """
 
     id: int
@@ -64,6 +130,7 @@ class ScheduleRunRow:
     missed: Annotated[int, Integer]
     experiment_id: Annotated[int | None, BigInt]
     reason: Annotated[str | None, MediumText]
+    watched: Annotated[WatchedRun | None, JsonStruct(WatchedRun)]
     created_at: Annotated[datetime, Timestamp]
 
 
@@ -145,3 +212,19 @@ def list_runs(
     if before_id is not None:
         statement = statement.where(_R.id < before_id)
     return queries.list_rows(connection, ServedTime, statement.order_by(_R.id.desc()).limit(limit))
+
+
+def watch_of(connection: Connection, *, project_id: int, schedule_id: int, lock: bool = False) -> Watch | None:
+    """Return the watch of the project's schedule, locked until the end of the transaction if `lock`."""
+    statement = select(_S.watch).where(_S.id == schedule_id, no_index(_S.project_id) == project_id)
+    watch: Watch | None = connection.scalar(statement.with_for_update() if lock else statement)
+    return watch
+
+
+def note_watched(
+    connection: Connection, *, project_id: int, schedule_id: int, experiment_id: int, run: WatchedRun
+) -> None:
+    """Store what the run that started the experiment has found."""
+    of_schedule = (_R.schedule_id == schedule_id, no_index(_R.project_id) == project_id)
+    started = update(schedule_runs).where(*of_schedule, _R.experiment_id == experiment_id)
+    connection.execute(started.values(watched=run))

@@ -23,6 +23,7 @@ class WebhookEvent(StrEnum):
     VERSION_COMMITTED = "version.committed"
     LABEL_MOVED = "label.moved"
     EXPERIMENT_FINISHED = "experiment.finished"
+    MODEL_DRIFTED = "model.drifted"
     SPANS_REJECTED = "spans.rejected"
     ALERT_STARTED = "alert.started"
     ALERT_ENDED = "alert.ended"

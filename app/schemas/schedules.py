@@ -7,10 +7,11 @@ from typing import ClassVar, get_args
 from marshmallow import fields, validate
 
 from app.experiments.cron import CRON_MAX, ZONE_MAX
+from app.experiments.drift import DriftState
 from app.experiments.statistics import MOST_REPEATS
 from app.models.schedules import ScheduleKind, ScheduleRow, ServedTime
 from app.models.suites import SUITE_NAME_MAX
-from app.schemas.answer import AnswerSchema, fields_of, listing, time
+from app.schemas.answer import AnswerSchema, choice, fields_of, integer, listing, many, text, time
 from app.schemas.base import JsonNumber, StrictBoolean, StrictSchema, Text
 from app.schemas.experiments import AMOUNT_MAX
 from app.services.experiments.schedules import NewSchedule
@@ -33,7 +34,10 @@ class _ScheduleFields(StrictSchema):
 
 
 class NewScheduleSchema(_ScheduleFields):
-    """`cron` has five fields: minute, hour, day of month, month, day of week. `suite` null means all test cases."""
+    """`cron` has five fields: minute, hour, day of month, month, day of week. `suite` null means all test cases.
+
+    The kind `watch` plays the newest version and compares it with its own past.
+    """
 
     command: ClassVar = NewSchedule
 
@@ -60,10 +64,44 @@ class ScheduleRunSchema(AnswerSchema):
     """A served due time. `missed` counts the due times before it at which no clock ran.
 
     `experimentId` is null if no experiment could be started; `reason` is why. `status` and `verdict` are those of the
-    experiment.
+    experiment. A run of a watch that has ended has its replays (`played` and `passed`), the number of test cases that
+    dropped, and the models that the vendor reported; all are null for others.
     """
 
     row = fields_of(ServedTime, "id", "due_at", "missed", "experiment_id", "status", "verdict", "reason", "created_at")
+    played = integer(get=lambda run: run.watched and run.watched.played.total, allow_none=True)
+    passed = integer(get=lambda run: run.watched and run.watched.played.passed, allow_none=True)
+    dropped = integer(get=lambda run: run.watched and run.watched.dropped, allow_none=True)
+    models = many(fields.String(), get=lambda run: run.watched and run.watched.snapshots, allow_none=True)
 
 
 ScheduleRuns = listing("runs", ScheduleRunSchema, name="ScheduleRuns", paged=True)
+
+
+class WatchedCaseSchema(AnswerSchema):
+    """A test case, or a variant of one: `variant` counts them from 1, and 0 is the recording.
+
+    While the state is `collecting` the reference is too small to show anything. `name` is null for a deleted one.
+    """
+
+    test_case_id = integer(attribute="case.test_case_id")
+    variant = integer(attribute="case.variant")
+    name = text(allow_none=True)
+    state = choice(*get_args(DriftState), attribute="case.state")
+    reference_passed = integer(attribute="case.watched.reference.passed")
+    reference_failed = integer(attribute="case.watched.reference.failed")
+    since_passed = integer(attribute="case.watched.since.passed")
+    since_failed = integer(attribute="case.watched.since.failed")
+
+
+class WatchSchema(AnswerSchema):
+    """The replays of each test case in the reference and in the present suspicion, which is empty without any.
+
+    `models` are what the vendor reported in the last run without a suspicion. Before the first run of the reference
+    `since` and `commitHash` are null.
+    """
+
+    since = time(get=lambda view: view.watch and view.watch.since, allow_none=True)
+    commit_hash = text(get=lambda view: view.watch and view.watch.commit_hash, allow_none=True)
+    models = many(fields.String(), get=lambda view: view.watch.snapshots if view.watch else ())
+    test_cases = many(WatchedCaseSchema, attribute="cases")

@@ -62,6 +62,12 @@ EXPERIMENTS: dict[str, Badge] = {
     "error": ("error", "bad"),
     "cancelled": ("cancelled", ""),
 }
+WATCHED: dict[str, Badge] = {
+    "dropped": ("dropped", "bad"),
+    "suspected": ("suspected", "warn"),
+    "collecting": ("collecting", ""),
+    "steady": ("steady", "ok"),
+}
 AUDITS: dict[str, Badge] = {
     "queued": ("waiting", "accent"),
     "running": ("running", "accent"),

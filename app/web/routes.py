@@ -108,6 +108,7 @@ ROUTES: tuple[tuple[str, type[Page]], ...] = (
     (EXPERIMENT, experiments.ExperimentPage),
     (f"{PROMPT}/schedules", schedules.SchedulesPage),
     (f"{PROJECT}/schedules/{ID % 'schedule_id'}", schedules.SchedulePage),
+    (f"{PROJECT}/schedules/{ID % 'schedule_id'}/reference", schedules.NewReference),
     (f"{PROJECT}/schedules/{ID % 'schedule_id'}/delete", schedules.DeleteSchedule),
     (f"{PROMPT}/suites", suites.SuitesPage),
     (f"{PROMPT}/suites/proposal", suites.SuiteProposalPage),

@@ -63,6 +63,8 @@ def _signature(secret: str, signed: bytes) -> str:
 def _path(data: Data) -> str:
     """Return the path of the page about the event."""
     project = f"/projects/{data['projectId']}"
+    if "scheduleId" in data:
+        return f"{project}/schedules/{data['scheduleId']}"
     if "experimentId" in data:
         return f"{project}/experiments/{data['experimentId']}"
     if "rejected" in data:
@@ -103,6 +105,11 @@ def _finished(data: Data) -> str:
     return f"Experiment {data['experimentId']} of {data['promptName']} ended: {data['outcome']}.{reason}"
 
 
+def _drifted(data: Data) -> str:
+    cases = f"{data['dropped']} test case{'' if data['dropped'] == 1 else 's'}"
+    return f"The version of {data['promptName']} is the same, and {cases} passed less often than in the reference."
+
+
 def _rejected(data: Data) -> str:
     causes = ", ".join(f"{cause['count']} for {cause['code']}" for cause in data["causes"])
     return f"Spans were rejected: {data['rejected']}, of which {causes}."
@@ -134,6 +141,7 @@ _TEXTS: Mapping[str, Callable[[Data], str]] = {
     "version.committed": _committed,
     "label.moved": _moved,
     "experiment.finished": _finished,
+    "model.drifted": _drifted,
     "spans.rejected": _rejected,
     "alert.started": _alert,
     "alert.ended": _alert,

@@ -182,6 +182,7 @@ def needed(route: ApiRoute) -> str:
         "POST /api/v1/prompts/{prompt_id}/schedules",
         "PATCH /api/v1/schedules/{schedule_id}",
         "DELETE /api/v1/schedules/{schedule_id}",
+        "DELETE /api/v1/schedules/{schedule_id}/reference",
         "POST /api/v1/experiments/{experiment_id}/program-replays",
         "POST /api/v1/prompts/{prompt_id}/judge-audits",
         "POST /api/v1/judge-audits/{audit_id}/cancel",

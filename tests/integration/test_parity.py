@@ -36,6 +36,7 @@ SAME: dict[str, set[str]] = {
     "RemoveOnlineCheck": {"DELETE /api/v1/online-checks/{check_id}"},
     "SchedulesPage": {f"POST {PROMPT}/schedules"},
     "SchedulePage": {"PATCH /api/v1/schedules/{schedule_id}"},
+    "NewReference": {"DELETE /api/v1/schedules/{schedule_id}/reference"},
     "DeleteSchedule": {"DELETE /api/v1/schedules/{schedule_id}"},
     "SuiteProposalPage": {f"POST {PROMPT}/suite-acceptances"},
     "SuitePage": {"POST /api/v1/suites/{suite_id}/calibrations"},

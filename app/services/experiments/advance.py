@@ -19,7 +19,7 @@ from sqlalchemy import Connection
 from app.concurrency.batching import Coalescer
 from app.database.transactions import Database
 from app.metrics import Metrics
-from app.metrics.registry import EXPERIMENTS
+from app.metrics.registry import EXPERIMENTS, WATCH_RUNS
 from app.models import experiment_replays, experiments
 from app.models.experiments import ExperimentRow
 from app.models.judge_audits import JudgeAuditRow
@@ -32,6 +32,7 @@ from app.services.experiments.findings import SummaryAudit, findings_of, ranked_
 from app.services.experiments.plan import BASELINE, CANDIDATE, Plan, Series
 from app.services.experiments.revisions import EARLIER_FOR
 from app.services.experiments.standing import REUSED_FOR, Standing, Wanted
+from app.services.experiments.watch import note_ended
 from app.timestamps import Now
 
 log = structlog.get_logger(__name__)
@@ -221,6 +222,8 @@ class ExperimentAdvancer:
             outcome = step.end.get("verdict") or step.end["status"]
             log.info("experiment", experiment_id=standing.plan.row.id, outcome=outcome)
             self.metrics.count(EXPERIMENTS, outcome)
+            if standing.plan.numbers.watched_by is not None:
+                self.metrics.count(WATCH_RUNS, outcome)
         return added
 
     def _store(self, connection: Connection, standing: Standing, step: NextStep) -> list[int] | None:
@@ -244,6 +247,7 @@ class ExperimentAdvancer:
             row, event = standing.plan.row, WebhookEvent.EXPERIMENT_FINISHED
             key = {"project_id": row.project_id, "prompt_id": row.prompt_id}
             add_event(connection, now, event, _event(row, step.end), **key)
+            note_ended(connection, standing, now)
         played = [(wanted, self._add(connection, standing.plan, wanted.series)) for wanted in step.added]
         links = [
             {"experiment_id": experiment_id, **_link(wanted, replay_id), "reused": reused}

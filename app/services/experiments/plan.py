@@ -31,7 +31,8 @@ class Numbers(msgspec.Struct, frozen=True, rename="camel"):
     """The numbers of an experiment, as in the API; `max_cost` is in USD, `max_slowdown` is a ratio of medians.
 
     `candidates` are the named ones, in their order; empty for a single candidate without a name.
-    `audit_id` is the audit of its judge; experiments of earlier releases have none.
+    `audit_id` is the audit of its judge; experiments of earlier releases have none. `watched_by` is the schedule
+    of which it is a run of the watch.
     """
 
     repeats: Repeats
@@ -45,6 +46,7 @@ class Numbers(msgspec.Struct, frozen=True, rename="camel"):
     candidates: tuple[PlannedCandidate, ...] = ()
     min_judge_caught: float = MIN_CAUGHT
     audit_id: int | None = None
+    watched_by: int | None = None
 
     def design(self, *, has_baseline: bool) -> Design:
         return Design(

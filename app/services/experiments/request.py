@@ -32,7 +32,8 @@ class NewExperiment:
 
     `test_case_ids` None means the test cases of the suite with the name `suite`, or all of the prompt without one. The
     baseline "latest" is the newest version; without any version there is no baseline. For a program it is the newest
-    revision that passed. With `candidates`, `candidate` is ignored.
+    revision that passed. With `candidates`, `candidate` is ignored. `watched_by` is the
+    id of the schedule for a run of the watch.
     """
 
     candidate: Candidate = DRAFT
@@ -53,6 +54,7 @@ class NewExperiment:
     judge_model: str | None = None
     judging: Judging = "auto"
     candidates: Sequence[NamedCandidate] = ()
+    watched_by: int | None = None
 
     @property
     def compared(self) -> list[tuple[str, Candidate]]:
@@ -81,12 +83,13 @@ def numbers_of(new: NewExperiment, *, has_baseline: bool, earlier: int | None = 
         repeats=Repeats(least, most),
         detect=new.detect,
         alpha=new.alpha,
-        min_pass_rate=smallest_pass_rate(new.min_pass_rate, has_baseline=has_baseline),
+        min_pass_rate=smallest_pass_rate(new.min_pass_rate, has_baseline=has_baseline or new.watched_by is not None),
         max_cost=new.max_cost,
         max_slowdown=new.max_slowdown,
         reuse=new.reuse,
         min_sighted=new.min_sighted,
         min_judge_caught=new.min_judge_caught,
+        watched_by=new.watched_by,
     )
 
 

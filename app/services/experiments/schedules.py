@@ -21,13 +21,16 @@ from sqlalchemy import Connection
 from app.database.transactions import Database, retried
 from app.errors import Conflict, Invalid, NotFound, require
 from app.experiments.cron import Due, check_cron, latest_due, next_due, zone_of
+from app.experiments.drift import DriftState
 from app.models import audit_log, organizations, schedules
 from app.models.audit_log import SYSTEM, Action, Actor
 from app.models.base import earlier_now
 from app.models.prompts import require_head
 from app.models.queries import delete_rows, insert_row, update_rows
-from app.models.schedules import ScheduleKind, ScheduleRow, ServedTime
+from app.models.schedules import ScheduleKind, ScheduleRow, ServedTime, Watch, WatchedCase
+from app.models.suites import cases_of
 from app.pagination import ListPage, page_by_id
+from app.services.experiments import watch as watches
 from app.services.experiments.request import NewExperiment
 from app.services.experiments.service import ExperimentService
 from app.services.suites.service import case_ids
@@ -39,6 +42,8 @@ log = structlog.get_logger(__name__)
 
 SCHEDULES_MAX = 20
 """Schedules of one prompt."""
+STATES: Sequence[DriftState] = ("dropped", "suspected", "collecting", "steady")
+"""The order in which a watch shows its test cases."""
 NO_SCHEDULE = "There is no such schedule."
 
 
@@ -56,7 +61,7 @@ class NewSchedule:
 
     @property
     def experiment(self) -> NewExperiment:
-        """The experiment of each run: the draft against the newest version, with fresh replays."""
+        """The experiment of each run of the kind: the draft against the newest version, with fresh replays."""
         return NewExperiment(suite=self.suite, repeats_min=self.repeats, max_cost=self.max_cost, reuse=False)
 
 
@@ -66,6 +71,22 @@ class ScheduleView:
 
     row: ScheduleRow
     next_due_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class NamedCase:
+    """A watched test case with its name; None for one that was deleted."""
+
+    case: WatchedCase
+    name: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class WatchView:
+    """What a watch has shown since its reference began; `watch` is None before the first run of the reference."""
+
+    watch: Watch | None
+    cases: Sequence[NamedCase]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -96,6 +117,25 @@ class ScheduleService:
             _schedule(connection, project_id, schedule_id)
             read = partial(schedules.list_runs, connection, project_id=project_id, schedule_id=schedule_id)
             return page_by_id(read, limit=limit, cursor=cursor)
+
+    def watch(self, *, project_id: int, schedule_id: int) -> WatchView:
+        """Return what a watch has shown, the test cases that dropped first."""
+        with self.database.read() as connection:
+            _schedule(connection, project_id, schedule_id)
+            state = schedules.watch_of(connection, project_id=project_id, schedule_id=schedule_id)
+            cases = sorted(state.cases, key=lambda case: STATES.index(case.state)) if state else []
+            ids = {case.test_case_id for case in cases}
+            names = {case.id: case.name for case in cases_of(connection, project_id=project_id, test_case_ids=ids)}
+        return WatchView(state, [NamedCase(case, names.get(case.test_case_id)) for case in cases])
+
+    @retried
+    def begin_reference(self, *, project_id: int, schedule_id: int, actor: Actor = SYSTEM) -> None:
+        """Let the next run begin a new reference; a run that goes on is not counted."""
+        with self.database.write() as connection:
+            row = _schedule(connection, project_id, schedule_id)
+            which = {"id": schedule_id, "project_id": project_id}
+            update_rows(connection, schedules.schedules, which, watch=None)
+            self._note(connection, row, Action.SCHEDULE_CHANGED, actor, {"changed": "reference"})
 
     @retried
     def create(self, *, project_id: int, prompt_id: int, new: NewSchedule, actor: Actor = SYSTEM) -> ScheduleView:
@@ -174,14 +214,24 @@ class ScheduleService:
         owner = {"project_id": row.project_id, "prompt_id": row.prompt_id}
         if refused is None and schedules.unfinished_experiment(connection, row) is not None:
             refused = "The experiment of an earlier run had not ended."
-        experiment_id = None
-        if refused is None:
-            experiment_id = self.experiments.add(connection, **owner, new=_fields_of(row).experiment)
+        experiment_id = None if refused is not None else self._started(connection, row)
         run = {"schedule_id": row.id, "due_at": due.at, "missed": due.missed}
         outcome = {"experiment_id": experiment_id, "reason": refused, "created_at": self.now()}
         insert_row(connection, schedules.schedule_runs, **owner, **run, **outcome)
         which = {"id": row.id, "project_id": row.project_id}
         update_rows(connection, schedules.schedules, which, served_at=due.at)
+
+    def _started(self, connection: Connection, row: ScheduleRow) -> int:
+        """Add the experiment of a run and return its id."""
+        owner = {"project_id": row.project_id, "prompt_id": row.prompt_id}
+        if row.kind == "experiment":
+            return self.experiments.add(connection, **owner, new=_fields_of(row).experiment)
+        version = self.experiments.candidates.newest(connection, **owner)
+        if version is None:
+            raise Conflict("The prompt has no version to watch: commit one.")
+        experiment_id = self.experiments.add(connection, **owner, new=watches.run_of(row, version))
+        watches.note_begun(connection, row, experiment_id, self.now())
+        return experiment_id
 
     def _due(self, connection: Connection, row: ScheduleRow) -> Due | None:
         """Return the latest due time, unless it was served."""

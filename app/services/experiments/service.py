@@ -27,6 +27,7 @@ from app.services.experiments.forecast import Forecast, Forecaster
 from app.services.experiments.plan import PlannedCandidate, PlannedModel
 from app.services.experiments.request import NewExperiment, numbers_of, require_bounded, require_program
 from app.services.experiments.revisions import Revisions
+from app.services.experiments.watch import with_watched
 from app.services.prompts.reader import PromptReader
 from app.services.replays.candidates import Candidate, CandidateContent, CandidateReader
 from app.services.replays.frozen import freeze_cases, freeze_content, snapshots_played
@@ -214,6 +215,7 @@ class ExperimentService:
             raise Invalid("testCaseIds: The prompt has no test cases.")
         judge = self.replays.choose_judge(connection, candidate, cases, JudgeChoice(new.judge_model, new.judging))
         baseline, earlier = self._baseline(connection, candidate, new, [case.played for case in cases], judge)
+        cases = with_watched(connection, new, cases, candidate, judge)
         numbers = numbers_of(new, has_baseline=baseline is not None, earlier=earlier)
         require_bounded(len(cases) * (len(contents) + (baseline is not None) + len(others)), numbers)
         planned = tuple(

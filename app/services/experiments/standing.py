@@ -85,8 +85,10 @@ class Standing:
     def violated_arms(self) -> frozenset[int]:
         """The arms of compared contents with a violation, which decides them: no other replay of them is needed.
 
-        Without the arm of the baseline: other contents are compared with its replays.
+        Without the arm of the baseline: other contents are compared with its replays. A watch counts all its replays.
         """
+        if self.plan.numbers.watched_by is not None:
+            return frozenset()
         counted = {replay.arm for replay in self.replays if replay.violated and replay.status in COUNTED}
         return frozenset(counted - {self.plan.played_arms.get(BASELINE)})
 
@@ -116,7 +118,7 @@ class Standing:
         baselines = [self._trials(BASELINE, case) if has_baseline else () for case in self.plan.cases]
         return {
             arm: [
-                CaseTrials(self._trials(arm, case), baseline)
+                CaseTrials(self._trials(arm, case), baseline, case.watched)
                 for case, baseline in zip(self.plan.cases, baselines, strict=True)
             ]
             for arm in self.plan.compared

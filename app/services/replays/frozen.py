@@ -12,6 +12,7 @@ import orjson
 from sqlalchemy import Connection
 
 from app.errors import Invalid, NotFound
+from app.experiments.drift import Watched
 from app.models import case_snapshots, prompt_versions
 from app.models import cases as test_cases
 from app.models.case_snapshots import case_snapshots as snapshots
@@ -40,7 +41,8 @@ class FrozenFaults(msgspec.Struct, frozen=True):
 class FrozenCase(msgspec.Struct, frozen=True, rename="camel"):
     """A test case, or a variant of one, with its snapshot for replays, and the number of its steps.
 
-    `variant` counts the variants from 1; 0 is the recording. `name` is the test case's.
+    `variant` counts the variants from 1; 0 is the recording. `name` is the test case's. `watched` is its state before a
+    run of the watch; None in other experiments.
     """
 
     test_case_id: int
@@ -49,6 +51,7 @@ class FrozenCase(msgspec.Struct, frozen=True, rename="camel"):
     steps: int
     variant: int = 0
     faults: FrozenFaults | None = None
+    watched: Watched | None = None
 
     @property
     def variant_name(self) -> str | None:

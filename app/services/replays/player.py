@@ -149,7 +149,8 @@ class ReplayPlayer:
         if prepared.program is not None:
             ports = program_ports(prepared.program, judge, progress.note, interrupted, known)
             return replace(ports, proposed=prepared.proposed)
-        model = self._metered(organization_id, content.model, content.config, progress, budget)
+        metered = self._metered(organization_id, content.model, content.config, progress, budget)
+        model = replace(metered, reported=progress.answered_by)
         return Ports(
             model=model,
             draft=prepared.draft,

@@ -49,10 +49,15 @@ class Progress:
         self._prompt_usd = Decimal(before.prompt_cost_usd)
         self._completion_usd = Decimal(before.completion_cost_usd)
         self._judge_snapshot: str | None = None
+        self._model_snapshot: str | None = None
 
     def judged_by(self, snapshot: str) -> None:
         """Note the model that the vendor of the judge reports."""
         self._judge_snapshot = snapshot
+
+    def answered_by(self, snapshot: str) -> None:
+        """Note the model that the vendor of the prompt's model reports."""
+        self._model_snapshot = snapshot
 
     def note(self, done: int, _total: int, _turn: TurnResult | None) -> None:
         self._done = done
@@ -69,7 +74,8 @@ class Progress:
         with self._lock:
             tokens = {f"{name}_tokens": min(getattr(self._tokens, name), TOKENS_MAX) for name in TOKEN_COUNTS}
             costs = {"prompt_cost_usd": float(self._prompt_usd), "completion_cost_usd": float(self._completion_usd)}
-            return {"done": self._done, "judge_snapshot": self._judge_snapshot, **tokens, **costs}
+            snapshots = {"judge_snapshot": self._judge_snapshot, "model_snapshot": self._model_snapshot}
+            return {"done": self._done, **snapshots, **tokens, **costs}
 
 
 class AnsweredBytes:

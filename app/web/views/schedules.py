@@ -6,17 +6,23 @@ from collections.abc import Mapping
 from typing import Any
 
 from app.errors import Invalid
+from app.experiments.drift import Counts
 from app.http.access import ByRole
 from app.models.organizations import Role
-from app.models.schedules import ScheduleRow
+from app.models.schedules import ScheduleRow, ServedTime, WatchedCase
 from app.schemas.base import load
 from app.schemas.schedules import NewScheduleSchema, ScheduleChangeSchema
 from app.services.experiments.schedules import NewSchedule, ScheduleView
+from app.web.charts import day_label
 from app.web.forms import Form
 from app.web.page import PAGE_SIZE, PromptPage, Redirect, Reply, confirm, show
 from app.web.visit import Visit
 
-NEW = {"cron": "0 3 * * *", "timezone": "UTC", "suite": "", "repeats": "", "cost": ""}
+KINDS = [
+    ("experiment", "Experiment: the draft against the newest version"),
+    ("watch", "Watch: the newest version against its own past"),
+]
+NEW = {"kind": "experiment", "cron": "0 3 * * *", "timezone": "UTC", "suite": "", "repeats": "", "cost": ""}
 
 
 class SchedulesPage(PromptPage):
@@ -30,6 +36,7 @@ class SchedulesPage(PromptPage):
             head=self.head(visit, prompt_id),
             schedules=self.services.schedules.list(project_id=visit.project_id, prompt_id=prompt_id),
             suites=self.suite_choices(visit, prompt_id),
+            kinds=KINDS,
             given=NEW,
         )
 
@@ -49,13 +56,19 @@ class SchedulePage(PromptPage):
         view = self._view(visit, schedule_id)
         which = {"project_id": visit.project_id, "schedule_id": schedule_id}
         page = self.services.schedules.runs(**which, limit=PAGE_SIZE, cursor=visit.query.get("cursor"))
+        played = [run for run in reversed(page.entries) if run.watched]
         return show(
             "schedule.html",
             head=self.head(visit, view.row.prompt_id),
             view=view,
+            watching=self.services.schedules.watch(**which) if view.row.kind == "watch" else None,
+            curve=[(day_label(run.due_at), _share(run)) for run in played],
+            share_of=lambda case: [_share(run, case) for run in played],
+            last=played[-1] if played else None,
             runs=page.entries,
             pages=visit.pages(page.next_cursor),
             suites=self.suite_choices(visit, view.row.prompt_id),
+            kinds=KINDS,
             given=_given(view.row),
             enabled=visit.sent.flag("enabled") if visit.problem else view.row.enabled,
         )
@@ -70,6 +83,25 @@ class SchedulePage(PromptPage):
 
     def _view(self, visit: Visit, schedule_id: int) -> ScheduleView:
         return self.services.schedules.get(project_id=visit.project_id, schedule_id=schedule_id)
+
+
+class NewReference(PromptPage):
+    """Asks before a watch begins a new reference."""
+
+    access = ByRole({"GET": Role.MEMBER, "POST": Role.MEMBER})
+
+    def get(self, visit: Visit, schedule_id: int) -> Reply:
+        return confirm(
+            visit,
+            title="Begin a new reference?",
+            text="The next run begins it. Until it has grown, only large drops are shown.",
+            button="Begin a new reference",
+            back=f"{visit.base}/schedules/{schedule_id}",
+        )
+
+    def post(self, visit: Visit, schedule_id: int) -> Reply:
+        self.services.schedules.begin_reference(project_id=visit.project_id, schedule_id=schedule_id, actor=visit.actor)
+        return Redirect(f"{visit.base}/schedules/{schedule_id}", "The next run begins a new reference.")
 
 
 class DeleteSchedule(PromptPage):
@@ -93,9 +125,23 @@ class DeleteSchedule(PromptPage):
         return Redirect(f"{visit.base}/prompts/{view.row.prompt_id}/schedules", "The schedule is deleted.")
 
 
+def _share(run: ServedTime, watched: WatchedCase | None = None) -> float:
+    """Return the share of passed replays of a run, or of one test case in it; 0 without any."""
+    if run.watched is None:
+        return 0.0
+    counts = run.watched.played
+    if watched is not None:
+        same = (watched.test_case_id, watched.variant)
+        counts = next(
+            (case.counts for case in run.watched.cases if (case.test_case_id, case.variant) == same), Counts()
+        )
+    return counts.passed / counts.total if counts.total else 0.0
+
+
 def _sent(form: Form) -> dict[str, Any]:
     """Return the body of the API for the fields of a form."""
     return {
+        "kind": form.text("kind") or "experiment",
         "cron": form.text("cron"),
         "timezone": form.text("timezone"),
         "suite": form.text("suite") or None,
@@ -106,6 +152,7 @@ def _sent(form: Form) -> dict[str, Any]:
 
 def _given(row: ScheduleRow) -> Mapping[str, str]:
     return {
+        "kind": row.kind,
         "cron": row.cron,
         "timezone": row.timezone,
         "suite": row.suite or "",

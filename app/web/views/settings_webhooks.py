@@ -17,6 +17,7 @@ EVENTS = (
     ("version.committed", "A version is committed"),
     ("label.moved", "A label is moved"),
     ("experiment.finished", "An experiment ends"),
+    ("model.drifted", "A watch finds a drop"),
     ("spans.rejected", "Spans are rejected"),
     ("alert.started", "An alert rule begins to fire"),
     ("alert.ended", "An alert rule fires no longer"),

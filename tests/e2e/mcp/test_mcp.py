@@ -152,6 +152,7 @@ CALLS: list[tuple[str, dict[str, Any], str]] = [
     ("read_insight", {"prompt_id": "{prompt_id}", "group_by": "model"}, "sessions: "),
     ("propose_suite", {"prompt_id": "{prompt_id}", "size": 3}, "session"),
     ("list_schedules", {"prompt_id": "{prompt_id}"}, "The prompt has no schedule"),
+    ("show_watch", {"schedule_id": 2**40}, "404"),
     ("read_coverage", {"prompt_id": "{prompt_id}"}, "The prompt has no suite"),
     ("run_replay", {"test_case_id": "{case_id}", "variant": "slow", "wait_s": 50}, "Failed on purpose: call 0 of find"),
     ("run_replay", {"test_case_id": "{case_id}", "faults": FAULTS, "wait_s": 50.0}, "find, timeout"),

@@ -57,6 +57,7 @@ PAGES = {
     "experiment": "{base}/experiments/{experiment}",
     "schedules": "{base}/prompts/{prompt}/schedules",
     "schedule": "{base}/schedules/{schedule}",
+    "reference to begin": "{base}/schedules/{schedule}/reference",
     "schedule to delete": "{base}/schedules/{schedule}/delete",
     "suites": "{base}/prompts/{prompt}/suites",
     "proposed suite": "{base}/prompts/{prompt}/suites/proposal?days=90",

@@ -35,7 +35,9 @@ def seed_work(client: Client, prompt_id: int, session_id: str, text: str) -> dic
         "case": case["id"],
         "replay": replay["id"],
         "suite": client.post(f"/api/v1/prompts/{prompt_id}/suites", _suite(text, case["id"])).json()["id"],
-        "schedule": client.post(f"/api/v1/prompts/{prompt_id}/schedules", {"cron": "0 3 * * *"}).json()["id"],
+        "schedule": client.post(
+            f"/api/v1/prompts/{prompt_id}/schedules", {"cron": "0 3 * * *", "kind": "watch"}
+        ).json()["id"],
         "audit": client.post(f"/api/v1/prompts/{prompt_id}/judge-audits", {"probes": 2}).json()["id"],
         "calibration": client.post(f"/api/v1/test-cases/{case['id']}/calibrations").json()["id"],
         "experiment": experimented(client, prompt_id),

@@ -36,6 +36,7 @@ MEMBERS_OPEN = {
     f"{PROJECT}/online-checks/{ID % 'check_id'}/remove",
     f"{PROJECT}/session-filters/{ID % 'filter_id'}/delete",
     f"{PROJECT}/schedules/{ID % 'schedule_id'}/delete",
+    f"{PROJECT}/schedules/{ID % 'schedule_id'}/reference",
     f"{PROJECT}/suites/{ID % 'suite_id'}/delete",
 }
 ADMINS_SEND = {f"{PROJECT}/start"}

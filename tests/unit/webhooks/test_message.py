@@ -57,6 +57,12 @@ def test_what_people_wrote_is_no_markup_in_slack() -> None:
             "/projects/3/experiments/9",
         ),
         (
+            "model.drifted",
+            PROMPT | {"scheduleId": 4, "experimentId": 9, "dropped": 2},
+            "The version of Support is the same, and 2 test cases passed less often than in the reference.",
+            "/projects/3/schedules/4",
+        ),
+        (
             "spans.rejected",
             REJECTED,
             "Spans were rejected: 5, of which 5 for no_prompt_id.",

@@ -60,6 +60,7 @@ def _reading(tools: Tools) -> tuple[Callable[..., str], ...]:
         tools.read_coverage,
         tools.propose_suite,
         tools.list_schedules,
+        tools.show_watch,
         tools.list_failures,
         tools.read_replay,
         tools.read_gate,

@@ -18,7 +18,7 @@ from reprise_client.cli.failures import CouldNotRun
 from reprise_client.cli.gate_failures import read_failures
 from reprise_client.cli.gate_run import ExperimentWatch
 from reprise_client.cli.remote import LOOK_S, UNFINISHED, Remote
-from reprise_client.cli.schedules import run_lines, schedule_lines
+from reprise_client.cli.schedules import run_lines, schedule_lines, watch_lines
 from reprise_client.cli.suite import coverage_lines, proposal_lines
 from reprise_client.cli.versions import full_hash
 
@@ -127,13 +127,17 @@ class Tools:
         return texts.page("\n".join(proposal_lines(proposal)), 0)
 
     def list_schedules(self, prompt_id: int) -> str:
-        """List the schedules of a prompt with their last experiments: experiments that start at fixed times."""
+        """List the schedules of a prompt with their last runs: experiments and watches that start at fixed times."""
         rows = self.instance.get(f"/api/v1/prompts/{prompt_id}/schedules").listed("schedules")
         listed = (
             "\n    ".join((line, *run_lines(self._runs_of(row["id"]))))
             for row, line in zip(rows, schedule_lines(rows), strict=True)
         )
         return texts.lines(listed, "The prompt has no schedule.")
+
+    def show_watch(self, schedule_id: int) -> str:
+        """Show which test cases of a watch pass less often than in its reference, although the version is the same."""
+        return texts.lines(watch_lines(self.instance.get(f"/api/v1/schedules/{schedule_id}/reference")), "")
 
     def _runs_of(self, schedule_id: int) -> list[Any]:
         return [*self.instance.get(f"/api/v1/schedules/{schedule_id}/runs", limit=RUNS_SHOWN).listed("runs")]

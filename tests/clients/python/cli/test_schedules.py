@@ -10,10 +10,11 @@ import pytest
 from click.testing import CliRunner
 from reprise_client.cli import remote
 from reprise_client.cli.remote import Remote
-from reprise_client.cli.schedules import run_lines, schedules
+from reprise_client.cli.schedules import run_lines, schedules, watch_lines
 
 NIGHTLY: dict[str, Any] = {
     "id": 3,
+    "kind": "watch",
     "cron": "0 3 * * *",
     "timezone": "Europe/Berlin",
     "suite": None,
@@ -28,6 +29,26 @@ RUN: dict[str, Any] = {
     "status": "finished",
     "verdict": "failed",
     "reason": None,
+    "played": 20,
+    "passed": 15,
+    "dropped": 1,
+}
+WATCH: dict[str, Any] = {
+    "since": "2026-11-01T02:00:00.000Z",
+    "commitHash": "4f53a0b1" + "0" * 32,
+    "models": ["gpt-4o-2024-08-06"],
+    "testCases": [
+        {
+            "testCaseId": 5,
+            "variant": 1,
+            "name": "Book\u001b[31m",
+            "state": "dropped",
+            "referencePassed": 95,
+            "referenceFailed": 5,
+            "sincePassed": 20,
+            "sinceFailed": 10,
+        }
+    ],
 }
 
 
@@ -47,6 +68,8 @@ class Instance:
             return httpx.Response(200, json=PAUSED)
         if request.method == "POST":
             return httpx.Response(201, json=NIGHTLY)
+        if path.endswith("/reference"):
+            return httpx.Response(200, json=WATCH)
         if path.endswith("/runs"):
             return httpx.Response(200, json={"runs": [RUN]})
         return httpx.Response(200, json={"schedules": [NIGHTLY, PAUSED]})
@@ -63,16 +86,16 @@ def test_schedules_are_listed_without_hidden_characters(monkeypatch: pytest.Monk
     code, output = run(monkeypatch, Instance(), "list", "--prompt", "1")
     assert (code, "\u001b" in output) == (0, False)
     first, second = output.splitlines()
-    assert first == "3\t0 3 * * * Europe/Berlin\tall test cases\t2026-11-29T02:00:00.000Z"
+    assert first == "3\twatch\t0 3 * * * Europe/Berlin\tall test cases\t2026-11-29T02:00:00.000Z"
     assert (second.startswith("4\t"), second.endswith("\tpaused")) == (True, True)
 
 
 def test_a_schedule_is_made_with_the_named_options_only(monkeypatch: pytest.MonkeyPatch) -> None:
     instance = Instance()
-    options = ("--timezone", "Europe/Berlin", "--max-cost", "0.5")
+    options = ("--kind", "watch", "--timezone", "Europe/Berlin", "--max-cost", "0.5")
     code, output = run(monkeypatch, instance, "add", "0 3 * * *", "--prompt", "1", *options)
     assert (code, output) == (0, "Schedule 3 is due next at 2026-11-29T02:00:00.000Z.\n")
-    body = {"cron": "0 3 * * *", "timezone": "Europe/Berlin", "maxCost": 0.5}
+    body = {"cron": "0 3 * * *", "kind": "watch", "timezone": "Europe/Berlin", "maxCost": 0.5}
     assert instance.sent == [("POST", "/api/v1/prompts/1/schedules", body)]
 
 
@@ -90,11 +113,27 @@ def test_a_schedule_is_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_history_names_verdicts_and_what_was_not_started(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert run(monkeypatch, Instance(), "history", "3") == (0, f"{RUN['dueAt']}\tfailed\texperiment 9\n")
-    none: dict[str, Any] = {"experimentId": None, "status": None, "verdict": None}
+    assert run(monkeypatch, Instance(), "history", "3") == (
+        0,
+        f"{RUN['dueAt']}\tfailed\texperiment 9\t15 of 20 passed, 1 dropped\n",
+    )
+    none: dict[str, Any] = {"played": None, "experimentId": None, "status": None, "verdict": None}
     refused = RUN | none | {"reason": "The suite is gone.", "missed": 2}
-    deleted = RUN | {"status": None, "verdict": None}
+    deleted = RUN | {"played": None, "status": None, "verdict": None}
     assert list(run_lines([refused, deleted])) == [
         f"{RUN['dueAt']}\tnot started\tThe suite is gone.\t2 missed before",
         f"{RUN['dueAt']}\tdeleted\texperiment 9",
     ]
+
+
+def test_a_watch_shows_what_dropped_and_begins_a_new_reference(monkeypatch: pytest.MonkeyPatch) -> None:
+    code, output = run(monkeypatch, Instance(), "watch", "3")
+    assert (code, "\u001b" in output) == (0, False)
+    first, second = output.splitlines()
+    assert first.endswith("version 4f53a0b1; the vendor reported gpt-4o-2024-08-06")
+    assert second.startswith("dropped\t95 of 100 before\t20 of 30 since\tBook")
+    assert second.endswith(", variant 1")
+    instance = Instance()
+    assert run(monkeypatch, instance, "new-reference", "3") == (0, "The next run begins a new reference.\n")
+    assert [sent[:2] for sent in instance.sent] == [("DELETE", "/api/v1/schedules/3/reference")]
+    assert list(watch_lines({"since": None})) == ["The next run begins the reference."]

@@ -1,4 +1,4 @@
-"""`reprise schedules`: experiments that the instance starts at fixed times."""
+"""`reprise schedules`: experiments and watches that the instance starts at fixed times."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ id_argument = click.argument("schedule_id", metavar="SCHEDULE", type=click.IntRa
 
 @click.group()
 def schedules() -> None:
-    """Experiments that the instance starts at fixed times: the draft against the newest version."""
+    """Experiments and watches that the instance starts at fixed times.
+
+    An experiment compares the draft with the newest version, a watch the newest version with its own past.
+    """
 
 
 @schedules.command("list")
@@ -37,6 +40,7 @@ def list_schedules(url: str, api_key: str, prompt_id: int) -> None:
 @url_option
 @key_option
 @prompt_option
+@click.option("--kind", type=click.Choice(["experiment", "watch"]), help="What it starts; by default an experiment.")
 @click.option("--timezone", default="UTC", show_default=True, help="Such as Europe/Berlin.")
 @click.option("--suite", help="Play only the test cases of this suite.")
 @click.option("--repeats", type=click.IntRange(min=1), help="Least replays of each test case.")
@@ -80,6 +84,26 @@ def history(schedule_id: int, url: str, api_key: str) -> None:
 @id_argument
 @url_option
 @key_option
+def watch(schedule_id: int, url: str, api_key: str) -> None:
+    """Print a line for each test case of a watch: its state, and how often it passed; the dropped ones first."""
+    for line in watch_lines(connect(url, api_key).get(f"/api/v1/schedules/{schedule_id}/reference")):
+        terminal.echo(line)
+
+
+@schedules.command("new-reference")
+@id_argument
+@url_option
+@key_option
+def new_reference(schedule_id: int, url: str, api_key: str) -> None:
+    """Begin a new reference of a watch with its next run."""
+    connect(url, api_key).delete(f"/api/v1/schedules/{schedule_id}/reference")
+    terminal.echo("The next run begins a new reference.")
+
+
+@schedules.command()
+@id_argument
+@url_option
+@key_option
 def delete(schedule_id: int, url: str, api_key: str) -> None:
     """Delete a schedule with its history; its experiments stay."""
     connect(url, api_key).delete(f"/api/v1/schedules/{schedule_id}")
@@ -90,7 +114,8 @@ def schedule_lines(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield a line for each schedule."""
     for row in rows:
         due = (row["nextDueAt"] or "never") if row["enabled"] else "paused"
-        yield f"{row['id']}\t{row['cron']} {row['timezone']}\t{visible(row['suite'] or 'all test cases')}\t{due}"
+        cases = visible(row["suite"] or "all test cases")
+        yield f"{row['id']}\t{row['kind']}\t{row['cron']} {row['timezone']}\t{cases}\t{due}"
 
 
 def run_lines(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -99,7 +124,26 @@ def run_lines(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         outcome = row["verdict"] or row["status"] or ("deleted" if row["experimentId"] else "not started")
         started = f"experiment {row['experimentId']}" if row["experimentId"] else visible(row["reason"] or "")
         missed = f"\t{row['missed']} missed before" if row["missed"] else ""
-        yield f"{row['dueAt']}\t{outcome}\t{started}{missed}"
+        watched = f"\t{row['passed']} of {row['played']} passed, {row['dropped']} dropped" if row["played"] else ""
+        yield f"{row['dueAt']}\t{outcome}\t{started}{watched}{missed}"
+
+
+def watch_lines(watch: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the models that the vendor reported, and a line for each test case of a watch."""
+    if watch["since"] is None:
+        yield "The next run begins the reference."
+        return
+    models = visible(", ".join(watch["models"])) or "no model"
+    yield f"Reference since {watch['since']}, version {watch['commitHash'][:8]}; the vendor reported {models}"
+    for case in watch["testCases"]:
+        name = visible(case["name"] or f"test case {case['testCaseId']}, deleted")
+        variant = f", variant {case['variant']}" if case["variant"] else ""
+        before, since = (f"{case[f'{part}Passed']} of {_played(case, part)}" for part in ("reference", "since"))
+        yield f"{case['state']}\t{before} before\t{since} since\t{name}{variant}"
+
+
+def _played(case: Mapping[str, Any], part: str) -> int:
+    return int(case[f"{part}Passed"]) + int(case[f"{part}Failed"])
 
 
 def _listed(instance: Remote, prompt_id: int) -> Sequence[Mapping[str, Any]]:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from app.errors import Invalid
-from app.experiments.drift import Counts
 from app.http.access import ByRole
 from app.models.organizations import Role
-from app.models.schedules import ScheduleRow, ServedTime, WatchedCase
+from app.models.schedules import ScheduleRow, WatchedRun
 from app.schemas.base import load
 from app.schemas.schedules import NewScheduleSchema, ScheduleChangeSchema
-from app.services.experiments.schedules import NewSchedule, ScheduleView
+from app.services.experiments.schedules import NewSchedule, ScheduleView, WatchView
 from app.web.charts import day_label
 from app.web.forms import Form
 from app.web.page import PAGE_SIZE, PromptPage, Redirect, Reply, confirm, show
@@ -22,6 +21,10 @@ KINDS = [
     ("experiment", "Experiment: the draft against the newest version"),
     ("watch", "Watch: the newest version against its own past"),
 ]
+MARKED = ("dropped", "suspected")
+"""The states of test cases that have a curve."""
+CURVES_MAX = 20
+CaseKey = tuple[int, int]
 NEW = {"kind": "experiment", "cron": "0 3 * * *", "timezone": "UTC", "suite": "", "repeats": "", "cost": ""}
 
 
@@ -56,15 +59,16 @@ class SchedulePage(PromptPage):
         view = self._view(visit, schedule_id)
         which = {"project_id": visit.project_id, "schedule_id": schedule_id}
         page = self.services.schedules.runs(**which, limit=PAGE_SIZE, cursor=visit.query.get("cursor"))
-        played = [run for run in reversed(page.entries) if run.watched]
+        watching = self.services.schedules.watch(**which) if view.row.kind == "watch" else None
+        ended = [(run, run.watched) for run in reversed(page.entries) if run.watched and run.watched.played.total]
         return show(
             "schedule.html",
             head=self.head(visit, view.row.prompt_id),
             view=view,
-            watching=self.services.schedules.watch(**which) if view.row.kind == "watch" else None,
-            curve=[(day_label(run.due_at), _share(run)) for run in played],
-            share_of=lambda case: [_share(run, case) for run in played],
-            last=played[-1] if played else None,
+            watching=watching,
+            curve=[(day_label(run.due_at), shown.played.passed / shown.played.total) for run, shown in ended],
+            shares=_shares(watching, [shown for _, shown in ended]) if watching else {},
+            last=ended[-1][0] if ended and "cursor" not in visit.query else None,
             runs=page.entries,
             pages=visit.pages(page.next_cursor),
             suites=self.suite_choices(visit, view.row.prompt_id),
@@ -125,17 +129,16 @@ class DeleteSchedule(PromptPage):
         return Redirect(f"{visit.base}/prompts/{view.row.prompt_id}/schedules", "The schedule is deleted.")
 
 
-def _share(run: ServedTime, watched: WatchedCase | None = None) -> float:
-    """Return the share of passed replays of a run, or of one test case in it; 0 without any."""
-    if run.watched is None:
-        return 0.0
-    counts = run.watched.played
-    if watched is not None:
-        same = (watched.test_case_id, watched.variant)
-        counts = next(
-            (case.counts for case in run.watched.cases if (case.test_case_id, case.variant) == same), Counts()
-        )
-    return counts.passed / counts.total if counts.total else 0.0
+def _shares(watching: WatchView, runs: Sequence[WatchedRun]) -> Mapping[CaseKey, Sequence[float]]:
+    """Return the share of passed replays in each run, for the first test cases that are suspected or dropped."""
+    states = [(case.case.state, (case.case.test_case_id, case.case.variant)) for case in watching.cases]
+    shares: dict[CaseKey, list[float]] = {key: [] for state, key in states[:CURVES_MAX] if state in MARKED}
+    for run in runs:
+        for case in run.cases:
+            key = case.test_case_id, case.variant
+            if key in shares and case.counts.total:
+                shares[key].append(case.counts.passed / case.counts.total)
+    return shares
 
 
 def _sent(form: Form) -> dict[str, Any]:

@@ -16,7 +16,7 @@ PAGE = read_document("experiments.md")
 
 def test_the_page_starts_an_experiment_and_follows_it_to_its_verdict(client: Client, tmp_path: Path) -> None:
     known = shop_variables(client) | {"REPRISE_URL": client.base_url, "REPRISE_API_KEY": client.api_key}
-    start, read, schedule = shell_blocks(PAGE)
+    start, read, schedule, watch = shell_blocks(PAGE)
 
     started = json.loads(run_blocks([start], tmp_path, known))
     events = run_blocks([read], tmp_path, {**known, "EXPERIMENT_ID": str(started["id"])})
@@ -29,6 +29,9 @@ def test_the_page_starts_an_experiment_and_follows_it_to_its_verdict(client: Cli
     scheduled = run_blocks([schedule], tmp_path, known)
     assert "is due next at" in scheduled
     assert "0 3 * * 1-5 Europe/Berlin\tall test cases" in scheduled
+    schedule_id = scheduled.partition("Schedule ")[2].partition(" ")[0]
+    watched = run_blocks([watch], tmp_path, {**known, "SCHEDULE_ID": schedule_id})
+    assert "The next run begins the reference." in watched
 
 
 def test_the_page_names_every_field_that_starts_one_and_every_class() -> None:

@@ -152,7 +152,7 @@ CALLS: list[tuple[str, dict[str, Any], str]] = [
     ("read_insight", {"prompt_id": "{prompt_id}", "group_by": "model"}, "sessions: "),
     ("propose_suite", {"prompt_id": "{prompt_id}", "size": 3}, "session"),
     ("list_schedules", {"prompt_id": "{prompt_id}"}, "The prompt has no schedule"),
-    ("show_watch", {"schedule_id": 2**40}, "404"),
+    ("show_watch", {"schedule_id": "{schedule_id}"}, "The next run begins the reference."),
     ("read_coverage", {"prompt_id": "{prompt_id}"}, "The prompt has no suite"),
     ("run_replay", {"test_case_id": "{case_id}", "variant": "slow", "wait_s": 50}, "Failed on purpose: call 0 of find"),
     ("run_replay", {"test_case_id": "{case_id}", "faults": FAULTS, "wait_s": 50.0}, "find, timeout"),
@@ -210,6 +210,8 @@ def known(backend: EmbeddedServer) -> dict[str, Any]:
     wait_until(lambda: api.get(f"/api/v1/replays/{replay_id}").json()["finishedAt"], "the replay")
     for name in range(21):
         api.post("/api/v1/prompts", SHOP | {"name": f"Shop {name}"})
+    watched = api.post("/api/v1/prompts", SHOP | {"name": "Watched"}).json()["prompt"]["id"]
+    watch = api.post(f"/api/v1/prompts/{watched}/schedules", {"cron": "0 3 * * *", "kind": "watch"}).json()
     cursor = api.get("/api/v1/prompts?limit=20").json()["nextCursor"]
     return {
         "prompt_id": prompt_id,
@@ -219,6 +221,7 @@ def known(backend: EmbeddedServer) -> dict[str, Any]:
         "replay_id": replay_id,
         "experiment_id": gate.json()["id"],
         "cursor": cursor,
+        "schedule_id": watch["id"],
     }
 
 

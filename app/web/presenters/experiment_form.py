@@ -53,6 +53,12 @@ class ExperimentFields:
         filled = (self.min, self.max, self.min_pass_rate, self.max_slowdown, self.min_judge_caught, self.fresh)
         return any(filled) or self.judge != "auto"
 
+    def compares_nothing(self, newest: str | None, *, draft_is_newest: bool) -> bool:
+        """Whether the candidate is what it is compared with. `newest` is the hash of the newest version."""
+        candidate = newest if self.candidate == DRAFT and draft_is_newest else self.candidate
+        baseline = newest if self.baseline == LATEST else self.baseline
+        return candidate == baseline and not self.others and not self.models
+
     def body(self) -> dict[str, Any]:
         """Return the API's body for the experiment. Raises `Invalid` for a field that is not a number."""
         numbers = {

@@ -77,6 +77,9 @@ class NewExperimentPage(PromptPage):
             "experiment_new.html",
             head=head,
             fields=fields,
+            compares_nothing=fields.compares_nothing(
+                versions[0].commit_hash if versions else None, draft_is_newest=head.committed
+            ),
             candidates=choices,
             others=choices[:OTHERS_MAX] if versions else [],
             forecasts=self._forecasts(visit, prompt_id, fields) if cases.entries else [],

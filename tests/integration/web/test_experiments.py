@@ -161,6 +161,25 @@ def test_the_form_forecasts_replays_and_costs_before_it_starts_anything(
     assert world.get(f"/api/v1/prompts/{prompt_id}/experiments").json["experiments"] == []
 
 
+def test_the_form_warns_of_a_candidate_that_equals_what_it_is_compared_with(
+    world: World, admin: Browser, prompt_id: int
+) -> None:
+    form = f"{admin.base}/prompts/{prompt_id}/experiments/new"
+    first = world.get(f"/api/v1/prompts/{prompt_id}").json["commitHash"]
+    warning = "this experiment costs replays and can find no difference"
+    assert f"The draft equals the version that it is compared with, so {warning}" in read(admin, form)
+    assert f"The version would be compared with itself, so {warning}" in read(admin, f"{form}?candidate={first}")
+    assert warning not in read(admin, f"{form}?baseline=none")
+    assert warning not in read(admin, f"{form}?model=demo-agent")
+
+    lose_the_tool(world, prompt_id)
+    assert warning not in read(admin, form)
+    assert world.post(f"/api/v1/prompts/{prompt_id}/commit", json={"message": "v2"}).status_code == 201
+    assert warning in read(admin, form)
+    assert warning not in read(admin, f"{form}?candidate={first}")
+    assert warning in read(admin, f"{form}?candidate={first}&baseline={first}")
+
+
 def test_ticked_versions_are_compared_and_ranked(world: World, admin: Browser, prompt_id: int) -> None:
     path = f"/api/v1/prompts/{prompt_id}"
     first = world.get(path).json["commitHash"]

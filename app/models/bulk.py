@@ -103,7 +103,7 @@ def _insert(connection: Connection, head: str, columns: Sequence[str], rows: Seq
 def _unpadded(table: str, columns: Sequence[str], rows: Sequence[Values]) -> Sequence[Values]:
     """Return the rows as `ExactString` stores them."""
     places = _exact_places(table, tuple(columns))
-    padded = [n for n, row in enumerate(rows) if any(row[place] and row[place][-1] == " " for place in places)]
+    padded = {n for place in places for n, row in enumerate(rows) if row[place] and row[place][-1] == " "}
     if not padded:
         return rows
     unpadded = list(rows)

@@ -47,20 +47,17 @@ def prompt_of(
     wire: WireSpan, values: Mapping[str, Any], resource: ResourceAttributes, default_id: int | None
 ) -> tuple[int, str]:
     """Return the id of a span's prompt and "", or 0 and the name of the prompt that it names."""
-    if PROMPT_ID not in values and default_id is not None:
-        return default_id, ""
-    name = "" if PROMPT_ID in values else text_of(values.get(PROMPT_NAME))[: MAX_PROMPT_NAME + 1]
-    return (0, name) if name else (_prompt_id(wire, values, resource), "")
-
-
-def _prompt_id(wire: WireSpan, values: Mapping[str, Any], resource: ResourceAttributes) -> int:
     recorded = values.get(PROMPT_ID)
     value = integer_of(recorded)
     if value is not None and 0 < value <= MAX_INT64:
-        return value
+        return value, ""
     if value is not None:
         raise bad_span(wire, "unknown_prompt", unknown_prompt_reason(str(value)))
     if PROMPT_ID not in values:
+        if default_id is not None:
+            return default_id, ""
+        if name := text_of(values.get(PROMPT_NAME)):
+            return 0, name[: MAX_PROMPT_NAME + 1]
         raise _missing_prompt_id(wire, resource)
     reason = f"{PROMPT_ID} must be an integer (or its digits as a string), not {shown(repr(recorded))}"
     raise bad_span(wire, "bad_prompt_id", reason)

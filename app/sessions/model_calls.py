@@ -51,6 +51,10 @@ class ModelCalls(msgspec.Struct, frozen=True, array_like=True):
         return prices.bill(CalledModel(self.provider, self.model), self.usage.tokens, self.size)
 
 
+_Sums = dict[tuple[str, str, int], ModelCalls]
+"""Sums by `ModelCalls.key`."""
+
+
 def calls_of(provider: str, model: str, usage: Usage, modalities: Iterable[ModalityTokens] | None) -> list[ModelCalls]:
     """Return a call's tokens of text and of each other modality; their sum is the usage.
 
@@ -75,21 +79,31 @@ def summed(calls: Iterable[ModelCalls], most: int = MAX_NAMES, most_bytes: int =
 
     A model that is left out once stays so, as those before it do not leave: the order of batches does not matter.
     """
-    sums: dict[tuple[str, str, int], ModelCalls] = {}
+    sums: _Sums = {}
     for model_calls in calls:
-        known = sums.get(key := model_calls.key)
-        sums[key] = _plus(known, model_calls) if known else model_calls
-    named = sorted(sums.keys() - {_UNNAMED.key})
-    for key in named[count_within(named, _bytes_of, most=most, most_bytes=most_bytes) :]:
-        sums[_UNNAMED.key] = _plus(sums.get(_UNNAMED.key, _UNNAMED), sums.pop(key))
-    return tuple(sums[key] for key in sorted(sums))
+        _add(sums, model_calls)
+    return _within(sums, most, most_bytes)
+
+
+def _add(sums: _Sums, model_calls: ModelCalls) -> None:
+    known = sums.get(key := model_calls.key)
+    sums[key] = _plus(known, model_calls) if known else model_calls
+
+
+def _within(sums: _Sums, most: int, most_bytes: int) -> tuple[ModelCalls, ...]:
+    if len(sums) > 1:  # most turns and sessions have one model
+        named = sorted(sums.keys() - {_UNNAMED.key})
+        for key in named[count_within(named, _bytes_of, most=most, most_bytes=most_bytes) :]:
+            sums[_UNNAMED.key] = _plus(sums.get(_UNNAMED.key, _UNNAMED), sums.pop(key))
+    return tuple([sums[key] for key in sorted(sums)])
 
 
 def _bytes_of(key: tuple[str, str, int]) -> int:
     return len(key[0].encode()) + len(key[1].encode())
 
 
-_UNNAMED = ModelCalls("", "", 0, 0, Usage())
+_NOTHING = Usage()
+_UNNAMED = ModelCalls("", "", 0, 0, _NOTHING)
 
 
 def _plus(first: ModelCalls, other: ModelCalls) -> ModelCalls:
@@ -106,7 +120,7 @@ def _negative(calls: ModelCalls) -> ModelCalls:
 
 
 def _not_zero(calls: Iterable[ModelCalls]) -> tuple[ModelCalls, ...]:
-    return tuple(model_calls for model_calls in calls if model_calls.calls or model_calls.usage != Usage())
+    return tuple([model_calls for model_calls in calls if model_calls.calls or model_calls.usage != _NOTHING])
 
 
 class CallSums:
@@ -116,21 +130,20 @@ class CallSums:
     """
 
     def __init__(self, calls: Iterable[ModelCalls] = ()) -> None:
-        self._sums: dict[tuple[str, str, int], ModelCalls] = {}
+        self._sums: _Sums = {}
         self.add(calls)
 
     def add(self, calls: Iterable[ModelCalls], before: Iterable[ModelCalls] = ()) -> None:
         """Add calls, and subtract the ones that were added `before`."""
         for model_calls in chain(calls, map(_negative, before)):
-            known = self._sums.get(key := model_calls.key)
-            self._sums[key] = _plus(known, model_calls) if known else model_calls
+            _add(self._sums, model_calls)
             if len(self._sums) > _SUMS_MAX:
-                self._sums = {kept.key: kept for kept in summed(self._sums.values(), SESSION_CALLS_MAX, _SESSION_BYTES)}
+                self._sums = {kept.key: kept for kept in _within(self._sums, SESSION_CALLS_MAX, _SESSION_BYTES)}
 
     @property
     def calls(self) -> tuple[ModelCalls, ...]:
         """The sums, in their order."""
-        return _not_zero(summed(self._sums.values(), SESSION_CALLS_MAX, _SESSION_BYTES))
+        return _not_zero(_within(dict(self._sums), SESSION_CALLS_MAX, _SESSION_BYTES))
 
     @property
     def lines(self) -> bytes:

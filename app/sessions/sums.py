@@ -93,7 +93,7 @@ class SessionTotals:
 
     @property
     def names(self) -> str | None:
-        return with_names("", *self._names) or None
+        return with_names(*self._names or ("",)) or None
 
 
 def with_names(*texts: str) -> str:

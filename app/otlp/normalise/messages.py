@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
@@ -91,29 +91,23 @@ def _items_in(text: str) -> list[msgspec.Raw] | None:
         return None
 
 
-def _around_the_words(items: Iterable[msgspec.Raw], role: str) -> Messages:
+def _around_the_words(items: list[msgspec.Raw], role: str) -> Messages:
     """Return the messages up to the first of the model after the user's first text, and those from the user's last."""
-    rest = iter(items)
-    begin = [*_up_to(rest, role, _is_of_user)]
-    begin += _up_to(rest, role, _is_of_model)
+    begin: list[NormalisedMessage] = []
+    is_awaited, count = _is_of_user, 0
+    for count, item in enumerate(items, start=1):
+        begin += (messages := _read_raw(item, role))
+        if any(map(is_awaited, messages)):
+            if is_awaited is _is_of_model:
+                break
+            is_awaited = _is_of_model
     end: list[NormalisedMessage] = []
-    for item in reversed(list(rest)):
+    for item in reversed(items[count:]):
         messages = _read_raw(item, role)
         end += reversed(messages)
         if any(map(_is_of_user, messages)):
             break
     return (*begin, *reversed(end))
-
-
-def _up_to(
-    items: Iterator[msgspec.Raw], role: str, is_last: Callable[[NormalisedMessage], bool]
-) -> Iterator[NormalisedMessage]:
-    """Yield the messages of items up to an item with a message that `is_last`; the iterator is after that item."""
-    for item in items:
-        messages = _read_raw(item, role)
-        yield from messages
-        if any(map(is_last, messages)):
-            return
 
 
 def _remembered(item: msgspec.Raw, role: str, memo: Memo) -> Messages:

@@ -167,7 +167,7 @@ def _session_row(
         earlier = before.get((turn.prompt_id, turn.trace_id))
         same = earlier and session_key(turn.prompt_id, turn.trace_id, earlier) == turn.session_key
         totals.add(turn.facts, earlier if same else None)
-    start_ns, last_ns = min(turn.facts.start_ns for turn in parts), max(turn.facts.end_ns for turn in parts)
+    start_ns, last_ns = min([turn.facts.start_ns for turn in parts]), max([turn.facts.end_ns for turn in parts])
     return SessionRow(
         first.session_key,
         project_id,

@@ -23,13 +23,14 @@ from app.sessions.fidelity import files_of, gaps_of, instruction_of, response_id
 from app.sessions.grouping import grouping_advice
 from app.sessions.later_questions import divided, later_questions
 from app.sessions.payers import paying
+from app.sessions.placeholders import placeholders
 from app.sessions.spans import Records, StoredSpan, TurnSpan, read_turn
 from app.sessions.steps import in_step_order, shown, steps_of
 from app.sessions.tool_calls import read_calls
 from app.sessions.turn_texts import LoneTurn
 from app.sessions.types import Gap, Step, Turn, Usage
 from app.sessions.under_way import earlier_in, gaps_in_earlier
-from app.values.json import is_json, json_container, json_or_text, json_text
+from app.values.json import is_json, json_container, json_or_text
 
 DEFINITIONS_MAX = 5_000
 """Definitions of tools that are read of a turn: four megabytes of JSON may have 200,000."""
@@ -165,7 +166,6 @@ def _under_way(turn: Turn, spans: list[TurnSpan], messages: Messages, before: Me
 _WITH_WORDS = attrgetter("is_chat"), attrgetter("is_agent"), attrgetter("is_root_pipeline")
 
 
-PLACEHOLDERS = "service.prompt.placeholders"
 OFFERED = "service.tools.offered"
 _GROUPS = ("function_declarations", "functionDeclarations")
 _WRAPPERS = ("function", "toolSpec")
@@ -183,15 +183,6 @@ def _names(spans: Sequence[TurnSpan], keys: Sequence[str]) -> list[str]:
         if names := list(dict.fromkeys(filter(None, texts))):
             return names
     return []
-
-
-def placeholders(spans: Iterable[TurnSpan]) -> dict[str, str] | None:
-    """Key to value name, of the first span that has an object; other scalars than text as their JSON."""
-    for span in spans:
-        container = json_container(span.full.attributes.get(PLACEHOLDERS))
-        if isinstance(container, dict):
-            return {key: json_text(value) for key, value in container.items() if value is not None}
-    return None
 
 
 def offered_tools(spans: list[TurnSpan]) -> Tools | None:

@@ -35,6 +35,7 @@ OF_SEVERAL_MODULES = {
     "otlp/normalise/test_items",
     "otlp/normalise/test_results",
     "otlp/normalise/test_unreadable",
+    "otlp/test_genai_attributes",
     "providers/test_bounded",
     "providers/test_hostile_vendors",
     "providers/test_retry",

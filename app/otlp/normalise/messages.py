@@ -91,18 +91,18 @@ def _items_in(text: str) -> list[msgspec.Raw] | None:
         return None
 
 
-def _around_the_words(items: list[msgspec.Raw], role: str) -> Messages:
+def _around_the_words(items: Iterable[msgspec.Raw], role: str) -> Messages:
     """Return the messages up to the first of the model after the user's first text, and those from the user's last."""
     begin: list[NormalisedMessage] = []
-    is_awaited, count = _is_of_user, 0
-    for count, item in enumerate(items, start=1):
+    rest, is_awaited = iter(items), _is_of_user
+    for item in rest:
         begin += (messages := _read_raw(item, role))
         if any(map(is_awaited, messages)):
             if is_awaited is _is_of_model:
                 break
             is_awaited = _is_of_model
     end: list[NormalisedMessage] = []
-    for item in reversed(items[count:]):
+    for item in reversed(list(rest)):
         messages = _read_raw(item, role)
         end += reversed(messages)
         if any(map(_is_of_user, messages)):

@@ -1,6 +1,6 @@
 """Each attribute of the GenAI conventions is read, or is on the list of those that are not, with a reason.
 
-The names are those of the registry in November 2026, without the prefix `gen_ai.`, and those that libraries still send.
+The names are those of the registry in November 2026, without the prefix `gen_ai.`, and of names that libraries still send.
 Source: https://github.com/open-telemetry/semantic-conventions-genai
 """
 

@@ -1,4 +1,4 @@
-"""Each attribute of the GenAI conventions is read, or is on the list of those that are not, with a reason.
+"""Each attribute of the GenAI conventions is read, or has a reason for which it is not.
 
 The names are those of the registry in November 2026, without the prefix `gen_ai.`, and of names that libraries still send.
 Source: https://github.com/open-telemetry/semantic-conventions-genai

@@ -1,6 +1,6 @@
 """Each attribute of the GenAI conventions is read, or has a reason for which it is not.
 
-The names are those of the registry in November 2026, without the prefix `gen_ai.`, and of names that libraries still send.
+The names are those of the registry in November 2026, without the prefix `gen_ai.`, and older ones that are still sent.
 Source: https://github.com/open-telemetry/semantic-conventions-genai
 """
 

@@ -1,4 +1,4 @@
-"""Stored spans, and rejected spans with the reasons, which most exporters do not print."""
+"""Stored spans. The body of a span may be in the row of another span of its turn, its holder."""
 
 from __future__ import annotations
 
@@ -46,9 +46,19 @@ _FORMAT: ColumnElement[bytes] = func.substr(spans.c.body, 1, 1, type_=LargeBinar
 IS_HOLDER = type_coerce(span_bodies.TOGETHER, LargeBinary) == _FORMAT
 """The condition that a row has the bodies of other spans, too."""
 
+_WITH_BODIES = select(spans.c.trace_id, spans.c.span_id, spans.c.prompt_id, spans.c.scope, spans.c.body)
+_HOLDER = spans.alias("holder")
+_IS_HOLDER_OF = and_(
+    type_coerce(span_bodies.ELSEWHERE, LargeBinary) == _FORMAT,
+    _HOLDER.c.project_id == spans.c.project_id,
+    _HOLDER.c.trace_id == spans.c.trace_id,
+    _HOLDER.c.span_id
+    == func.substr(spans.c.body, 1 + span_bodies.HOLDER_START, span_bodies.HOLDER_BYTES, type_=LargeBinary),
+)
+
 SPAN_COLUMNS = ("project_id", "trace_id", "span_id", "prompt_id", "batch_id", "scope", "body")
 NewSpan = tuple[int, bytes, bytes, int, int, str, bytes | memoryview]
-"""A row in the order of COLUMNS, with its own scope and the stored form of its body."""
+"""A row in the order of `SPAN_COLUMNS`, with its own scope and the stored form of its body."""
 
 _SPAN_ID = re.compile(r"[0-9a-f]{16}")
 
@@ -129,10 +139,11 @@ def spans_of_rows(connection: Connection, *, project_id: int, ids: Sequence[int]
     """Return the spans of rows, by their turns."""
     c = spans.c
     # In one statement with the holder: between two statements another span might become the holder.
-    columns = _WITH_BODIES.add_columns(_HOLDER.c.scope, _HOLDER.c.body).outerjoin(_HOLDER, _IS_HOLDER_OF)
+    # The last two columns are the holder's scope and body, None for a span with a body of its row.
+    with_holder = _WITH_BODIES.add_columns(_HOLDER.c.scope, _HOLDER.c.body).outerjoin(_HOLDER, _IS_HOLDER_OF)
     by_turn: dict[TurnKey, list[StoredSpanRow]] = defaultdict(list)
     for piece in queries.pieces(ids):
-        rows = connection.execute(columns.where(no_index(c.project_id) == project_id, c.id.in_(piece))).all()
+        rows = connection.execute(with_holder.where(no_index(c.project_id) == project_id, c.id.in_(piece))).all()
         holders = {
             span_bodies.holder_of((row[0], row[1]), row.body): tuple(row[-2:]) for row in rows if row[-1] is not None
         }
@@ -165,17 +176,6 @@ def spans_of(
         rows = connection.execute(of_prompt.where(c.trace_id.in_(piece))).all()
         stored_spans += [span for _, span in _read(rows, {})]
     return stored_spans
-
-
-_WITH_BODIES = select(spans.c.trace_id, spans.c.span_id, spans.c.prompt_id, spans.c.scope, spans.c.body)
-_HOLDER = spans.alias("holder")
-_IS_HOLDER_OF = and_(
-    type_coerce(span_bodies.ELSEWHERE, LargeBinary) == _FORMAT,
-    _HOLDER.c.project_id == spans.c.project_id,
-    _HOLDER.c.trace_id == spans.c.trace_id,
-    _HOLDER.c.span_id
-    == func.substr(spans.c.body, 1 + span_bodies.HOLDER_START, span_bodies.HOLDER_BYTES, type_=LargeBinary),
-)
 
 
 def _read(

@@ -26,7 +26,7 @@ Refuse = Callable[[str], None]
 """Raises an error for a host, or an address that it resolves to, which must not be called."""
 
 FORBIDDEN = "a link-local, metadata, unspecified or multicast address, which is never called"
-_NETWORKS = tuple(
+_FORBIDDEN_NETWORKS = tuple(
     ip_network(network)
     for network in (
         *("0.0.0.0/8", "169.254.0.0/16", "224.0.0.0/4", "255.255.255.255/32"),
@@ -35,7 +35,7 @@ _NETWORKS = tuple(
         *("100.100.100.200/32", "168.63.129.16/32", "192.0.0.192/32", "fd00:ec2::/32", "fd20:ce::254/128"),
     )
 )
-_NAMES = frozenset(
+_FORBIDDEN_NAMES = frozenset(
     {"metadata", "metadata.google.internal", "metadata.goog", "instance-data", "instance-data.ec2.internal"}
 )
 # Networks that are not public: the IANA IPv4 and IPv6 Special-Purpose Address Registries (RFC 6890), and multicast.
@@ -64,8 +64,8 @@ SPECIAL = tuple(
 )
 # The prefixes of NAT64 (RFC 6052). An address with the first one is public if the IPv4 address in it is public.
 _NAT64, _LOCAL_NAT64 = ip_network("64:ff9b::/96"), ip_network("64:ff9b:1::/48")
-# IPv6 networks that embed IPv4 addresses, with the positions of the four bytes.
 _LAST = (12, 13, 14, 15)
+# IPv6 networks that embed IPv4 addresses, with the positions of the four bytes.
 EMBEDDING = (
     (ip_network("::ffff:0:0/96"), _LAST),  # IPv4-mapped, RFC 4291
     (ip_network("::ffff:0:0:0/96"), _LAST),  # IPv4-translated, RFC 2765
@@ -83,7 +83,9 @@ def is_forbidden_host(host: str) -> bool:
     Names are checked when a connection is made, by the addresses that they resolve to.
     """
     name = _folded(host)
-    return name in _NAMES or any(address in network for address in _addresses(name) for network in _NETWORKS)
+    return name in _FORBIDDEN_NAMES or any(
+        address in network for address in _addresses(name) for network in _FORBIDDEN_NETWORKS
+    )
 
 
 def is_private_host(host: str, allowed: Sequence[Network] = ()) -> bool:
@@ -105,10 +107,10 @@ def check_address(field: str, url: str, *, longest: int) -> str:
     """Return the host of a URL; raise `Invalid`, naming the field, if it can't or must not be called."""
     try:
         parts = urlsplit(url)
-        whole = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        is_whole = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
     except ValueError:
-        whole = False
-    if not whole or not url.isprintable() or " " in url or "\\" in url:
+        is_whole = False
+    if not is_whole or not url.isprintable() or " " in url or "\\" in url:
         raise Invalid(f"{field}: Must be a whole address that begins with https:// or http://.")
     host = parts.hostname or ""
     if is_forbidden_host(host) or "%" in parts.netloc:
@@ -157,6 +159,7 @@ async def _resolved(host: str, port: int) -> list[str]:
 
 
 def _folded(host: str) -> str:
+    """Return a host in the spelling that is compared: in lower case, without brackets, zone and last dot."""
     name = nfkc(host).replace("\N{IDEOGRAPHIC FULL STOP}", ".").casefold().strip("[]")
     return name.partition("%")[0].rstrip(".")
 
@@ -173,6 +176,7 @@ def _addresses(name: str) -> list[Address]:
 
 
 def _embedded(address: Address) -> list[IPv4Address]:
+    """Return the IPv4 addresses that an address may embed."""
     # `::` and `::1` are in ::/96, but embed no address.
     if int(address) <= 1:
         return []

@@ -25,8 +25,9 @@ from app.values.json import parse_json
 TIMEOUT_S = 10.0
 """The limit of all requests of one step of a sign-in, from the lookup of a name to the end of the last answer."""
 METADATA_S = 3600.0
+"""How long metadata is kept."""
 KEYS_S = 60.0
-"""How long metadata is kept; how long keys are, before an unknown key has them read again."""
+"""A token with an unknown key lets the keys be read again, but no sooner than this after the last time."""
 ANSWER_MAX = 256 * 1024
 """Bytes of an answer."""
 LEEWAY_S = 60
@@ -79,14 +80,14 @@ class OpenIdProvider:
     _keys: tuple[float, Json] = field(default=(0.0, {}), init=False)
 
     @property
-    def is_described(self) -> bool:
+    def has_metadata(self) -> bool:
         """Whether the provider's metadata is known, so that `authorization_url` sends no request."""
         read_at, metadata = self._metadata
         return bool(metadata) and self.monotonic() - read_at < METADATA_S
 
     def authorization_url(self, attempt: OpenIdAttempt) -> str:
         """Return the address at the provider where the person signs in."""
-        address: str = self._described(self._begun())["authorization_endpoint"]
+        address: str = self._read_metadata(self._asking())["authorization_endpoint"]
         query = {
             "response_type": "code",
             "client_id": self.client_id,
@@ -101,12 +102,12 @@ class OpenIdProvider:
 
     def identity(self, code: str, attempt: OpenIdAttempt) -> Identity:
         """Return who signed in, given the code that the provider sent; `Unauthorized` if the code or token is bad."""
-        ask = self._begun()
-        described = self._described(ask)
-        tokens = self._exchanged(ask, described, code, attempt)
-        claims = self._checked(ask, described, str(tokens.get("id_token", "")), attempt.nonce)
+        ask = self._asking()
+        metadata = self._read_metadata(ask)
+        tokens = self._tokens(ask, metadata, code, attempt)
+        claims = self._valid_claims(ask, metadata, str(tokens.get("id_token", "")), attempt.nonce)
         if not isinstance(claims.get("email"), str) or self.groups_claim not in claims:
-            claims = self._user_info(ask, described, str(tokens.get("access_token", "")), claims) | claims
+            claims = self._user_info(ask, metadata, str(tokens.get("access_token", "")), claims) | claims
         groups = claims.get(self.groups_claim)
         listed = groups if isinstance(groups, list) else [groups]
         email = claims.get("email")
@@ -119,32 +120,34 @@ class OpenIdProvider:
             groups=frozenset(group for group in listed if isinstance(group, str)),
         )
 
-    def _begun(self) -> Ask:
+    def _asking(self) -> Ask:
         """Return a function that asks the provider for up to `TIMEOUT_S` from now."""
         return partial(self._json, self.monotonic() + TIMEOUT_S)
 
-    def _described(self, ask: Ask) -> Json:
+    def _read_metadata(self, ask: Ask) -> Json:
         """Return the provider's metadata (Discovery 1.0, section 4)."""
-        if self.is_described:
+        if self.has_metadata:
             return self._metadata[1]
         metadata = ask("GET", f"{self.issuer.rstrip('/')}/.well-known/openid-configuration")
         if metadata.get("issuer") != self.issuer:
             raise Unavailable(f"The provider calls itself {metadata.get('issuer')!r}, not {self.issuer!r}.")
-        needed = {"authorization_endpoint", "token_endpoint", "jwks_uri", *({"userinfo_endpoint"} & metadata.keys())}
+        needed = {"authorization_endpoint", "token_endpoint", "jwks_uri"}
+        if "userinfo_endpoint" in metadata:
+            needed.add("userinfo_endpoint")
         scheme = self.issuer.partition("://")[0] + "://"
         if lacking := [name for name in sorted(needed) if not str(metadata.get(name)).startswith(scheme)]:
             raise Unavailable(f"The provider's metadata lacks {scheme} addresses: {', '.join(lacking)}.")
         self._metadata = self.monotonic(), metadata
         return metadata
 
-    def _exchanged(self, ask: Ask, described: Json, code: str, attempt: OpenIdAttempt) -> Json:
+    def _tokens(self, ask: Ask, metadata: Json, code: str, attempt: OpenIdAttempt) -> Json:
         form = {
             "grant_type": "authorization_code",
             "code": code,
             "redirect_uri": self.redirect_uri,
             "code_verifier": attempt.verifier,
         }
-        methods = described.get("token_endpoint_auth_methods_supported", ["client_secret_basic"])
+        methods = metadata.get("token_endpoint_auth_methods_supported", ["client_secret_basic"])
         by_header = bool(self.client_secret) and "client_secret_basic" in methods
         if not by_header:
             form |= {"client_id": self.client_id}
@@ -153,14 +156,14 @@ class OpenIdProvider:
         # RFC 6749, section 2.3.1: both are encoded like values of forms.
         encoded = [urlencode({"": text})[1:] for text in (self.client_id, self.client_secret)]
         auth = httpx.BasicAuth(*encoded) if by_header else None
-        return ask("POST", described["token_endpoint"], data=form, auth=auth)
+        return ask("POST", metadata["token_endpoint"], data=form, auth=auth)
 
-    def _checked(self, ask: Ask, described: Json, token: str, nonce: str) -> Json:
+    def _valid_claims(self, ask: Ask, metadata: Json, token: str, nonce: str) -> Json:
         """Return the claims of an ID token (Core 1.0, section 3.1.3.7)."""
         from joserfc import errors, jwt
 
         try:
-            claims = self._decoded(ask, described, token)
+            claims = self._signed_claims(ask, metadata, token)
             jwt.JWTClaimsRegistry(
                 leeway=LEEWAY_S,
                 iss={"essential": True, "value": self.issuer},
@@ -175,7 +178,7 @@ class OpenIdProvider:
             raise Unauthorized(f"The provider's token can't be accepted: {error}") from error
         return claims
 
-    def _decoded(self, ask: Ask, described: Json, token: str) -> Json:
+    def _signed_claims(self, ask: Ask, metadata: Json, token: str) -> Json:
         """Return the claims of a token that is signed by one of the provider's keys."""
         from joserfc import errors, jwk, jwt
 
@@ -186,24 +189,25 @@ class OpenIdProvider:
             if keys and self.monotonic() - read_at < KEYS_S:
                 raise
         # The provider may have new keys.
-        keys = ask("GET", described["jwks_uri"])
+        keys = ask("GET", metadata["jwks_uri"])
         listed = keys.get("keys")
         if not isinstance(listed, list) or not all(isinstance(key, dict) for key in listed):
             raise Unavailable("The provider lists no keys.")
         self._keys = self.monotonic(), keys
         return dict(jwt.decode(token, jwk.KeySet.import_key_set(keys), ALGORITHMS).claims)  # type: ignore[arg-type]
 
-    def _user_info(self, ask: Ask, described: Json, access_token: str, claims: Json) -> Json:
+    def _user_info(self, ask: Ask, metadata: Json, access_token: str, claims: Json) -> Json:
         """Return the claims of the user info endpoint, if there is one, for the person of the ID token."""
-        if "userinfo_endpoint" not in described:
+        if "userinfo_endpoint" not in metadata:
             return {}
         headers = {"Authorization": f"Bearer {access_token}"}
-        user_info = ask("GET", described["userinfo_endpoint"], headers=headers)
+        user_info = ask("GET", metadata["userinfo_endpoint"], headers=headers)
         if user_info.get("sub") != claims["sub"]:
             raise Unauthorized("The provider describes another person than its token.")
         return user_info
 
     def _json(self, until: float, method: str, url: str, **options: Any) -> Json:
+        """Send a request, and return the JSON of its answer. Raises `Unauthorized` and `Unavailable`."""
         headers = {"Accept": "application/json", "Accept-Encoding": "identity"} | options.pop("headers", {})
         try:
             transport = self.transport or _transport(lambda: until - self.monotonic())

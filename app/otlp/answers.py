@@ -11,7 +11,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceResponse,
 )
 
-from app.otlp.values import MAX_INT64, integer_of
+from app.otlp.values import MAX_INT64, plain_integer
 
 JSON, PROTOBUF = "application/json", "application/x-protobuf"
 SIGNALS = ("/v1/traces", "/v1/logs")
@@ -42,7 +42,7 @@ def is_of_exporter(path: str) -> bool:
 def named_prompt(path: str) -> int | None:
     """Return the number of the prompt in a path, None without one."""
     match = _ADDRESS.fullmatch(path)
-    number = integer_of(match["prompt"]) if match else None
+    number = plain_integer(match["prompt"]) if match else None
     return number if number and 0 < number <= MAX_INT64 else None
 
 

@@ -29,7 +29,7 @@ from app.otlp.normalise.genai import CONTENTS, DECISION, DETAILS, EXCEPTION
 from app.otlp.normalise.roles import role_of_event
 from app.otlp.protobuf import ITEM_ELEMENTS_MAX, TOO_MANY, Elements, has_too_many_members, pairs, value_fields
 from app.otlp.span import Raw
-from app.otlp.values import MAX_INT64, any_value, attributes, id_bytes, integer_of, time_ns
+from app.otlp.values import MAX_INT64, any_value, attributes, id_bytes, plain_integer, time_ns
 from app.otlp.wire import WIRE_FIELDS_MAX
 from app.values.json import Body, parse_json, valid_utf8, without_bom
 from app.values.structs import decoder
@@ -195,7 +195,7 @@ def is_content(name: str) -> bool:
 
 
 def _named_prompt(named: Mapping[str, Any]) -> int | None:
-    prompt_id = integer_of(named.get(PROMPT_ID))
+    prompt_id = plain_integer(named.get(PROMPT_ID))
     return prompt_id if prompt_id and 0 < prompt_id <= MAX_INT64 else None
 
 

@@ -27,10 +27,9 @@ does not report which, and a good pattern may be as large, so this is measured.
 _SMALL_PROGRAM = 100
 _PIECE = 64 * 1024
 
-# A match costs as much as reading so many characters.
-_FINDING = 4 * 1024
-# Comparing a key or an index costs as much as reading so many characters.
-_MEMBER = 64
+# Characters that can be read in the time of a match, and in that of comparing a key or an index.
+_CHARACTERS_OF_A_MATCH = 4 * 1024
+_CHARACTERS_OF_A_MEMBER = 64
 
 
 class Exhausted(Exception):
@@ -52,7 +51,7 @@ class MaskingBudget:
 
     def find(self, rest: int) -> None:
         """Subtract the cost of a match with `rest` characters after it."""
-        self.read(rest + _FINDING)
+        self.read(rest + _CHARACTERS_OF_A_MATCH)
 
     def read(self, characters: int) -> None:
         """Subtract the cost of reading so many characters."""
@@ -62,7 +61,7 @@ class MaskingBudget:
 
     def read_members(self, count: int) -> None:
         """Subtract the cost of comparing so many keys or indexes with a token of a pointer."""
-        self.read(_MEMBER * count)
+        self.read(_CHARACTERS_OF_A_MEMBER * count)
 
     def use_time(self, since: float) -> None:
         """Subtract the time that the processor has worked since then."""
@@ -71,6 +70,7 @@ class MaskingBudget:
             raise Exhausted
 
     def grow(self, by: int) -> None:
+        """Subtract the bytes that a replacement adds."""
         if by <= 0:
             return
         self.growth -= by
@@ -85,14 +85,14 @@ class TextRule:
     pattern: Any
     replacement: str
 
-    def finds_nothing(self) -> bool:
-        """Return whether the pattern matches the empty text, which is everywhere."""
+    def matches_empty_text(self) -> bool:
+        """Return whether the pattern matches the empty text, which every text has everywhere."""
         return self.pattern.fullmatch("") is not None
 
     def masked(self, text: str, budget: MaskingBudget) -> str:
         """Return the masked text; raises Exhausted. Empty matches are not replaced, because they hide nothing."""
         started = budget.clock()
-        budget.use_time(started)
+        budget.use_time(started)  # raises if the time was used up before
         if len(text) > _PIECE and self.pattern.programsize > _SMALL_PROGRAM:
             self._try_pieces(text, budget)
             started = budget.clock()

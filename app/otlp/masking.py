@@ -107,7 +107,7 @@ def checked(rules: Sequence[Rule]) -> Masking:
     masking = Masking(rules, partial(compile_new, budget=WorkBudget(NEW_PATTERNS_STEPS)))
     patterns = (index for index, rule in enumerate(rules) if rule.kind == "pattern")
     for index, text_rule in zip(patterns, masking.texts, strict=True):
-        if text_rule.finds_nothing():
+        if text_rule.matches_empty_text():
             raise _refused(index, "matches the empty text, which is everywhere; write + where it has *")
     return masking
 

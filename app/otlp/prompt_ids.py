@@ -8,7 +8,7 @@ from typing import Any
 
 from app.otlp.names import MAX_PROMPT_NAME, PROMPT_ID, PROMPT_NAME, text_of
 from app.otlp.span import Code, Raw, Rejection, WireSpan, shown, unknown_prompt_reason
-from app.otlp.values import MAX_INT64, attributes, integer, integer_of, raw_value
+from app.otlp.values import MAX_INT64, attributes, integer, plain_integer, raw_value
 from app.values.json import parse_json
 
 _SDK_ATTRIBUTE_LIMIT = 128
@@ -48,7 +48,7 @@ def prompt_of(
 ) -> tuple[int, str]:
     """Return the id of a span's prompt and "", or 0 and the name of the prompt that it names."""
     recorded = values.get(PROMPT_ID)
-    value = integer_of(recorded)
+    value = plain_integer(recorded)
     if value is not None and 0 < value <= MAX_INT64:
         return value, ""
     if value is not None:
@@ -65,7 +65,7 @@ def prompt_of(
 
 def _named_prompt_id(wire: WireSpan) -> int | None:
     """Return the id of the prompt that a span names. The span is rejected for another reason."""
-    prompt_ids = (integer_of(raw_value(pair.value)) for pair in wire.attributes or () if pair.key == PROMPT_ID)
+    prompt_ids = (plain_integer(raw_value(pair.value)) for pair in wire.attributes or () if pair.key == PROMPT_ID)
     value = next(prompt_ids, None)
     return value if value is not None and 0 < value <= MAX_INT64 else None
 

@@ -40,7 +40,7 @@ def any_value(value: Any, depth: int = 0) -> Any:
 
 
 def attributes(pairs: Any, depth: int = 0) -> dict[str, Any]:
-    """Return a KeyValue list as a dict; entries that are none are left out, the last of equal keys stays."""
+    """Return a KeyValue list as a dict: the last of equal keys, without entries that have no key."""
     if not isinstance(pairs, list):
         return {}
     read = {}
@@ -64,18 +64,18 @@ def integer(value: Any) -> int | None:
 
 
 def id_bytes(text: Any, size: int) -> bytes | None:
-    """Return the bytes of an id in hexadecimal digits; None for what is none, and for zero."""
+    """Return the bytes of an id in hexadecimal digits; None for any other value, and for an id of zeros."""
     try:
-        # It accepts spaces between the bytes, too.
+        # `fromhex` accepts spaces between the bytes, so the length of the text is compared below.
         decoded = bytes.fromhex(text)
     except (TypeError, ValueError):
         return None
     return decoded if len(decoded) == size and len(text) == 2 * size and any(decoded) else None
 
 
-def integer_of(value: Any) -> int | None:
-    """Return an integer, or its digits as a text; None for anything else."""
-    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 64:
+def plain_integer(value: Any) -> int | None:
+    """Return an integer that is a number or a text of digits; unlike `integer` None for `-1`, `1.0` and `"1e3"`."""
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= _MAX_DIGITS:
         return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 

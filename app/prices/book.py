@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from app.chat import Tokens
-from app.prices.names import LONGEST, deployed, key_of, keys_of, words_of
+from app.prices.names import LONGEST, key_of, keys_of, model_of_deployment, words_of
 from app.prices.types import NOTHING, Bill, CalledModel, Tariff, size_of
 
 # Hosts that set prices themselves. The vendor's price list does not apply to calls there.
@@ -41,7 +41,7 @@ class PriceList:
         if _HOSTS & places:
             return None
         priced = next((self.by_key[key] for key in keys if key in self.by_key), None)
-        if priced is None and _AZURE & places and keys and (key := deployed(keys[0], self._of_openai)):
+        if priced is None and _AZURE & places and keys and (key := model_of_deployment(keys[0], self._of_openai)):
             priced = self.by_key[key]
         return priced[1] if priced and _sells(priced[0], places) else None
 

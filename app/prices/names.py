@@ -58,7 +58,7 @@ def _generation(match: re.Match[str]) -> str:
 def keys_of(name: str) -> tuple[str, ...]:
     """Return the keys under which a model may be known, the most exact first: as written, then without its date.
 
-    They are remembered with the name, which is one of at most `LONGEST` characters.
+    Callers pass at most `LONGEST` characters, because the cache keeps the name.
     """
     keys: dict[str, None] = {}
     key: str | None = key_of(name)
@@ -71,6 +71,7 @@ def keys_of(name: str) -> tuple[str, ...]:
 
 
 def _turned(key: str) -> Iterator[str]:
+    """Yield the other order of the words of a Claude model's key."""
     for pattern, form in _CLAUDE:
         if pattern.fullmatch(key):
             yield pattern.sub(form, key)
@@ -83,7 +84,7 @@ _OTHER_MODELS = words_of(
 )
 
 
-def deployed(key: str, known: Iterable[str]) -> str | None:
+def model_of_deployment(key: str, known: Iterable[str]) -> str | None:
     """Return the longest of the `known` keys in a deployment's key; None without one, or if it may be another model."""
     named = f"-{key}-"
     longest = max((known_key for known_key in known if f"-{known_key}-" in named), key=len, default=None)

@@ -13,7 +13,7 @@ import msgspec
 from app.chat import Tokens
 
 _PER = Decimal(1_000_000)
-_FREE = Decimal(0)
+_ZERO = Decimal(0)
 
 SIZES = (0, 32_000, 100_000, 128_000, 200_000, 256_000, 272_000)
 """Prompt sizes in tokens by which the calls of one model are summed, so that `longPrompt` applies to the sums."""
@@ -21,7 +21,12 @@ SIZES = (0, 32_000, 100_000, 128_000, 200_000, 256_000, 272_000)
 
 MODALITIES = ("text", "audio", "image")
 """The modalities of tokens that vendors price apart."""
-_MODALITY_STEP = 1_000_000
+_MODALITY_STEP = 1_000_000  # more than the largest of `SIZES`
+
+
+def _check(*prices: Decimal | None) -> None:
+    if any(price is not None and not (price.is_finite() and price >= 0) for price in prices):
+        raise ValueError("a price must be a number of at least 0")
 
 
 class Prices(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -34,9 +39,7 @@ class Prices(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ca
     reasoning: Decimal | None = None
 
     def __post_init__(self) -> None:
-        given = (self.input, self.output, self.cache_read, self.cache_write, self.reasoning)
-        if any(price is not None and not (price.is_finite() and price >= 0) for price in given):
-            raise ValueError("a price must be a number of at least 0")
+        _check(self.input, self.output, self.cache_read, self.cache_write, self.reasoning)
 
 
 class LongPromptPrices(Prices, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
@@ -57,8 +60,7 @@ class ModalityPrices(msgspec.Struct, frozen=True, forbid_unknown_fields=True, re
     as_text: bool = False
 
     def __post_init__(self) -> None:
-        if any(price is not None and not (price.is_finite() and price >= 0) for price in self.known):
-            raise ValueError("a price must be a number of at least 0")
+        _check(*self.known)
 
     @property
     def known(self) -> tuple[Decimal | None, ...]:
@@ -80,7 +82,7 @@ class Cost:
         return Cost(self.prompt + other.prompt, self.completion + other.completion)
 
 
-FREE = Cost(_FREE, _FREE)
+FREE = Cost(_ZERO, _ZERO)
 
 
 def cost_of(prices: Prices, tokens: Tokens) -> Cost:
@@ -95,7 +97,7 @@ def cost_of(prices: Prices, tokens: Tokens) -> Cost:
     )
 
 
-def _usd(tokens: int, price: Decimal | None, default: Decimal = _FREE) -> Decimal:
+def _usd(tokens: int, price: Decimal | None, default: Decimal = _ZERO) -> Decimal:
     return tokens * (default if price is None else price) / _PER
 
 
@@ -105,7 +107,7 @@ def size_of(prompt_tokens: int) -> int:
 
 
 def size_of_modality(modality: str, size: int) -> int:
-    """Return the negative number under which the tokens of a modality are summed, of calls with prompts of a size."""
+    """Return a negative number for a modality and one of `SIZES`, under which the tokens of both are summed."""
     return -(size + _MODALITY_STEP * (1 + MODALITIES.index(modality)))
 
 
@@ -152,7 +154,7 @@ class Tariff:
         input_price, output, cache_read = (listed or _UNKNOWN).known
         if (tokens.prompt and input_price is None) or (tokens.completion and output is None):
             return None
-        return cost_of(Prices(input_price or _FREE, output or _FREE, cache_read), tokens)
+        return cost_of(Prices(input_price or _ZERO, output or _ZERO, cache_read), tokens)
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -207,8 +207,8 @@ def _backends(
     redis = redis or connect(settings.redis_url, waiters=settings.web_threads, longest_wait_s=settings.ingest_wait_s)
     metric_store = MetricStore(redis.commands)
     metrics = metrics or Metrics(metric_store)
-    further = Path(settings.catalogue_file) if settings.catalogue_file else None
-    known_models = catalogue.load(further)
+    own_catalogue = Path(settings.catalogue_file) if settings.catalogue_file else None
+    known_models = catalogue.load(own_catalogue)
     return Backends(
         settings=settings,
         now=now,
@@ -225,7 +225,7 @@ def _backends(
         metrics=metrics,
         metric_store=metric_store,
         catalogue=known_models,
-        price_list=catalogue.load_prices(further),
+        price_list=catalogue.load_prices(own_catalogue),
         providers=providers or _providers(settings, known_models, redis, metrics),
         storer=storer,
     )
@@ -258,8 +258,8 @@ def _database(settings: Settings, metrics: Metrics) -> Database:
 def _providers(
     settings: Settings, known_models: catalogue.Catalogue, redis: RedisClients, metrics: Metrics
 ) -> Providers:
-    places = settings.model_concurrency, settings.organization_share
-    slots = ModelSlots(redis.commands, quota=Quota.of(*places), background=Quota.for_background(*places))
+    limits = settings.model_concurrency, settings.organization_share
+    slots = ModelSlots(redis.commands, quota=Quota.of(*limits), background=Quota.for_background(*limits))
     return Providers(
         catalogue=known_models,
         slot=lambda request: slots.of(

@@ -100,7 +100,7 @@ def run(control: socket.socket) -> None:
     os._exit(0)
 
 
-def let_go_of_all_but(descriptor: int) -> None:
+def keep_only(descriptor: int) -> None:
     """Reset the signal handlers, and close the files, that a copy has from its original.
 
     The original's end of `control` must be among the closed files: while a copy of it is open, the end of the original

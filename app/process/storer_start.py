@@ -11,7 +11,7 @@ import traceback
 from contextlib import suppress
 from dataclasses import dataclass
 
-from app.process.storer import let_go_of_all_but, run
+from app.process.storer import keep_only, run
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +29,14 @@ class Forked:
 
 
 def start_copy(control: socket.socket) -> Forked:
+    """Fork this process, which has imported all modules and must have no other thread yet.
+
+    `control` is the child's end of the socket by which the parent passes connections.
+    """
     if pid := os.fork():
         return Forked(pid)
     try:
-        let_go_of_all_but(control.fileno())
+        keep_only(control.fileno())
         run(control)
     finally:  # `run` ends the process: only an error leads here, after which the copy of a server must not run on
         traceback.print_exc()
@@ -40,5 +44,6 @@ def start_copy(control: socket.socket) -> Forked:
 
 
 def start_new(control: socket.socket) -> subprocess.Popen[bytes]:
+    """Start a new interpreter, when this process has threads; `control` as in `start_copy`."""
     argv = [sys.executable, "-m", "app.process.storer", str(control.fileno())]
     return subprocess.Popen(argv, pass_fds=[control.fileno()])  # noqa: S603 - this interpreter

@@ -28,6 +28,7 @@ def check(model: ModelRef, details: Mapping[str, Any], config: ModelConfig) -> N
         if problem := next(problems, None):
             key, reason = problem
             raise Invalid(f"languageModelConfig.{key}: {reason}")
+    # Building the body of a request raises `Invalid` for what no request can have.
     wire_of(request := ModelRequest(model, config, (), None, 0.0)).body(request, streamed=False)
 
 

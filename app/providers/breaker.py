@@ -25,7 +25,7 @@ CIRCUITS_MAX = 2048
 
 @dataclass(slots=True)
 class _Circuit:
-    """The latest calls as (end, model, whether an outage); `per_model` of each model count."""
+    """The latest calls as (end, model, whether an outage). Of each model only the last `per_model` calls count."""
 
     per_model: int
     ended: deque[tuple[float, str, bool]] = field(default_factory=lambda: deque(maxlen=REMEMBERED))

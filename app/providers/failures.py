@@ -13,7 +13,7 @@ import orjson
 from urllib3.exceptions import HTTPError
 
 from app.errors import ProviderError
-from app.providers.waits import details_of, later_s
+from app.providers.waits import details_of, wait_s
 from app.values.storable import storable_text
 
 _HIDDEN = "***"
@@ -101,7 +101,7 @@ def refused(
     error = _error_in(sent)
     words = words_of(sent) or body.decode(errors="replace").strip() or "no reason is given"
     failure = _failure(vendor, secret, status, error, words)
-    failure.retry_after_s = later_s(headers, error, words, now)
+    failure.retry_after_s = wait_s(headers, error, words, now)
     if (stated := headers.get("x-should-retry", "").lower()) in ("true", "false"):
         failure.retryable = stated == "true"
     return failure

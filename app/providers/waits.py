@@ -1,4 +1,4 @@
-"""Reads how long a vendor asks to wait before the next attempt: in headers, in the error, or in its words."""
+"""Reads how long a vendor asks to wait before the next attempt: in headers, in the error, or in its message."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-LATER_MAX_S = 86_400.0
+WAIT_MAX_S = 86_400.0
 """The longest wait that is read. Calls end sooner, so a longer one has the same effect."""
 _UNIT_S = {"ms": 0.001, "milli": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 _NUMBER = re.compile(r"\s*\d{1,500}(\.\d{0,500})?\s*", re.ASCII)
@@ -16,18 +16,18 @@ _NUMBER = re.compile(r"\s*\d{1,500}(\.\d{0,500})?\s*", re.ASCII)
 _PART = r"\d{1,20}+(?:\.\d{1,20}+)?+\s?+(?>ms|milli|s|m|h|d)[a-z]{0,10}+"
 _PARTS = re.compile(r"(\d{1,20}(?:\.\d{1,20})?)\s?(ms|milli|s|m|h|d)[a-z]{0,10}", re.ASCII)
 _DURATION = re.compile(rf"\s*(?:{_PART}\s?+)++", re.ASCII)
-_WORDS = re.compile(rf"\b(?:retry|again)\s(?:in|after)\s(?:about\s)?((?:{_PART}\s?+)++)", re.ASCII)
-_WORDS_MAX = 2_000
+_IN_MESSAGE = re.compile(rf"\b(?:retry|again)\s(?:in|after)\s(?:about\s)?((?:{_PART}\s?+)++)", re.ASCII)
+_MESSAGE_MAX = 2_000
 _DURATION_MAX = 100
 # A plain number that is not below these is no duration but a time: seconds, or milliseconds, since 1970.
 _EPOCH_S, _EPOCH_MS = 10**8, 10**11
 
 
-def later_s(headers: Mapping[str, str], error: object, words: str, now: datetime) -> float | None:
+def wait_s(headers: Mapping[str, str], error: object, message: str, now: datetime) -> float | None:
     """Return the seconds that the vendor asks to wait, with their fraction; None if it asks for none."""
-    waits = (retry_after_s(headers, now), _in_error(error), _until_reset(headers, now), _in_words(words))
+    waits = (retry_after_s(headers, now), _in_error(error), _until_reset(headers, now), _in_message(message))
     seconds = next((wait for wait in waits if wait is not None), None)
-    return None if seconds is None else min(seconds, LATER_MAX_S)
+    return None if seconds is None else min(seconds, WAIT_MAX_S)
 
 
 def retry_after_s(headers: Mapping[str, str], now: datetime) -> float | None:
@@ -64,7 +64,8 @@ def _in_error(error: object) -> float | None:
 def details_of(error: object) -> Iterator[dict[str, Any]]:
     """Yield the details of Google's errors (https://google.aip.dev/193)."""
     details = error.get("details") if isinstance(error, dict) else None
-    yield from (detail for detail in details if isinstance(detail, dict)) if isinstance(details, list) else ()
+    if isinstance(details, list):
+        yield from (detail for detail in details if isinstance(detail, dict))
 
 
 def _until_reset(headers: Mapping[str, str], now: datetime) -> float | None:
@@ -95,8 +96,9 @@ def _reset_s(value: str, now: datetime) -> float | None:
         return None
 
 
-def _in_words(words: str) -> float | None:
-    stated = _WORDS.search(words[:_WORDS_MAX].lower())
+def _in_message(message: str) -> float | None:
+    """Return the wait that a message states, such as "try again in 20s"."""
+    stated = _IN_MESSAGE.search(message[:_MESSAGE_MAX].lower())
     return _duration_s(stated[1]) if stated else None
 
 

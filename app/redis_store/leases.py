@@ -28,7 +28,7 @@ BUSY = 4
 IDLE_S = 1.0
 """A key is forgotten when its last request was so long ago."""
 KEYS_MAX = 1_000
-"""Keys after which the idle ones are forgotten, then after twice as many as are left."""
+"""Idle keys are forgotten beyond this number of keys, and then beyond twice as many as were left."""
 
 
 def monotonic() -> float:
@@ -38,7 +38,10 @@ def monotonic() -> float:
 
 @dataclass(slots=True)
 class Lease:
-    """Permits until `until`. `allowance` is the answer to each request; of its numbers the lot is subtracted."""
+    """Permits of a key until `until`, of which `left` are unused.
+
+    `allowance` is the answer to each request; all permits of the lease already count as used in it.
+    """
 
     lease_id: str
     until: float
@@ -67,7 +70,7 @@ class _Key:
 
     @property
     def wanted(self) -> int:
-        """The lot of the next lease: a quarter more than the requests of a slot."""
+        """The permits to ask for in the next lease: a quarter more than the requests of a slot."""
         many = max(self.before, self.count)
         return many + many // 4 if many >= BUSY else 0
 
@@ -76,7 +79,7 @@ class _Key:
         settled, used = (self.lease.lease_id, self.lease.used) if self.lease else ("", 0)
         return Question(key, self.project_id, lot=self.wanted, lease=token_hex(8), settled=settled, used=used)
 
-    def settled(self, key: int | str) -> Question:
+    def settle(self, key: int | str) -> Question:
         """Drop the lease, and return the question that settles it."""
         question = self.question(key)
         self.lease = None
@@ -162,7 +165,7 @@ class LeasedWindow(Window):
         with self._lock:
             now = self._clock()
             self._forget_idle(now)
-            return [known.settled(key) for key, known in self._keys.items() if known.has_ended(now)]
+            return [known.settle(key) for key, known in self._keys.items() if known.has_ended(now)]
 
     def _forget_idle(self, now: float) -> None:
         self._keys = {key: known for key, known in self._keys.items() if not known.is_idle(now)}

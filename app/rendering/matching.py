@@ -44,6 +44,7 @@ def _plain(text: str) -> str:
 
 
 def _values(instruction: str, text: str, keys: Collection[str]) -> dict[str, str] | None:
+    """Return the values of `keys`; a placeholder with another key is a part of the literal text around it."""
     pieces = PLACEHOLDER.split(text)
     literals, literal, named = list[str](), [pieces[0]], list[str]()
     for key, after in zip(pieces[1::2], pieces[2::2], strict=True):

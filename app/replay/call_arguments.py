@@ -7,5 +7,5 @@ from app.values.composed import composed
 
 
 def arguments_of(arguments: object, budget: WorkBudget = UNLIMITED) -> object:
-    """Return a call's arguments as they are compared; a call without any has `{}`, however that was recorded."""
+    """Return a call's arguments with texts in NFC; a call without any has `{}`, however that was recorded."""
     return {} if arguments is None or arguments == "" else composed(arguments, budget)

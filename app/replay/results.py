@@ -132,10 +132,10 @@ def _status(
     A vendor's failure shows nothing about the draft, so it does not hide a violation or a failed step that came before.
     """
     stops = {turn.stop_reason for turn in turns if turn.stop_reason}
-    number = counts(turns)
+    by_result = counts(turns)
     if "cancelled" in stops:
         return "cancelled"
-    if violations or number["failed"] or stops - {"provider_error"}:
+    if violations or by_result["failed"] or stops - {"provider_error"}:
         return "failed"
     if void:
         return "void"
@@ -143,7 +143,7 @@ def _status(
         return "error"
     if not complete:
         return "failed"
-    return "needs_review" if number["needs_review"] else "passed"
+    return "needs_review" if by_result["needs_review"] else "passed"
 
 
 def _drift(turns: Sequence[TurnResult]) -> Drift:

@@ -30,10 +30,10 @@ from app.services.experiments.findings import (
 from app.services.experiments.request import Baseline, NamedCandidate, NewExperiment
 from app.services.experiments.service import ExperimentView
 from app.services.replays.candidates import DRAFT, Candidate
-from app.services.replays.frozen import AT_ONCE
+from app.services.replays.frozen import TEST_CASES_PER_START
 
 MODELS_MAX = 10
-CANDIDATE_NAME = 64
+CANDIDATE_NAME_MAX = 64  # characters
 # Far more than any experiment costs; it excludes infinity.
 AMOUNT_MAX = 1_000_000
 
@@ -72,7 +72,7 @@ class BaselineField(fields.Field[Baseline]):
 
 
 class _Name(StrictSchema):
-    name = Text(minimum=1, maximum=CANDIDATE_NAME, required=True, trim=True)
+    name = Text(minimum=1, maximum=CANDIDATE_NAME_MAX, required=True, trim=True)
 
 
 class NamedCandidateField(fields.Field[NamedCandidate]):
@@ -81,7 +81,7 @@ class NamedCandidateField(fields.Field[NamedCandidate]):
     documented: ClassVar = {
         "type": "object",
         "required": ["name"],
-        "properties": {"name": {"type": "string", "minLength": 1, "maxLength": CANDIDATE_NAME}},
+        "properties": {"name": {"type": "string", "minLength": 1, "maxLength": CANDIDATE_NAME_MAX}},
     }
     _name: ClassVar = _Name()
     _candidate: ClassVar = CandidateField()
@@ -101,7 +101,7 @@ class StartExperimentSchema(StartSchema):
     candidate = AnyCandidateField(load_default=DRAFT, metadata={"default": "draft"})
     candidates = BoundedList(NamedCandidateField(), minimum=1, maximum=MOST_CANDIDATES, load_default=None, into=tuple)
     baseline = BaselineField(allow_none=True, load_default="latest")
-    test_case_ids = BoundedList(Identifier(), minimum=1, maximum=AT_ONCE, load_default=None)
+    test_case_ids = BoundedList(Identifier(), minimum=1, maximum=TEST_CASES_PER_START, load_default=None)
     suite = Text(minimum=1, maximum=SUITE_NAME_MAX, trim=True, load_default=None, allow_none=True)
     detect = JsonNumber(validate=_between(0, 1), load_default=DETECT)
     repeats = fields.Nested(RepeatsSchema, load_default=None, allow_none=True)
@@ -115,7 +115,7 @@ class StartExperimentSchema(StartSchema):
     language_model_names = BoundedList(Text(minimum=1, maximum=128), maximum=MODELS_MAX, into=tuple, load_default=())
 
     @validates_schema(pass_original=True)
-    def _one_form(self, data: dict[str, Any], original: Any, **_kwargs: Any) -> None:
+    def _check_combinations(self, data: dict[str, Any], original: Any, **_kwargs: Any) -> None:
         if data.get("suite") is not None and data.get("test_case_ids") is not None:
             raise ValidationError("Send suite or testCaseIds, not both.", "suite")
         names = [candidate.name for candidate in data.get("candidates") or ()]

@@ -12,7 +12,7 @@ from app.schemas.answer import AnswerSchema, answer_of, boolean, listing, one, t
 from app.schemas.base import BoundedList, Identifier, JsonNumber, StrictBoolean, StrictSchema, Text
 from app.services.prompts.labels import LabelMove
 from app.services.prompts.splits import ByLabel
-from app.services.replays.frozen import AT_ONCE
+from app.services.replays.frozen import TEST_CASES_PER_START
 
 DEFAULT = labels.EvidenceRule()
 # Clients resolve the last two names within an address, and so would request another resource.
@@ -86,7 +86,7 @@ class EvidenceSchema(StrictSchema):
     )
     min_sighted = JsonNumber(validate=validate.Range(0, 1), load_default=DEFAULT.min_sighted)
     test_case_ids = BoundedList(
-        Identifier(), minimum=1, maximum=AT_ONCE, into=tuple, load_default=None, allow_none=True
+        Identifier(), minimum=1, maximum=TEST_CASES_PER_START, into=tuple, load_default=None, allow_none=True
     )
 
     @post_load

@@ -31,7 +31,10 @@ class ProducedStepSchema(AnswerSchema):
 
 
 class TextEvidenceSchema(AnswerSchema):
-    """What rules found in two texts, for who decides: values, and sentences about arguments in another `form`."""
+    """What rules found in two texts, for the judge or person who decides.
+
+    `kept`, `lost` and `invented` are values. `form` has sentences about arguments that differ only in their form.
+    """
 
     kept = many(text())
     lost = many(text())

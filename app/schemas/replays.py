@@ -36,7 +36,7 @@ from app.schemas.replay_steps import Drift, ReplayTurn, StepCounts, StepVerdictS
 from app.schemas.runs import Cost, Tokens
 from app.services.replays.acceptance import ACCEPTED_STEPS_MAX
 from app.services.replays.candidates import DRAFT
-from app.services.replays.frozen import AT_ONCE
+from app.services.replays.frozen import TEST_CASES_PER_START
 from app.services.replays.views import ReplayView
 
 NO_COUNTS = dict.fromkeys(get_args(StepResult), 0)
@@ -99,7 +99,7 @@ class StartOneSchema(StartWithFaultsSchema, ProgramModeSchema):
 class StartAllSchema(StartSchema):
     """Each test case is played, and each of its variants."""
 
-    test_case_ids = BoundedList(Identifier(), maximum=AT_ONCE, load_default=None)
+    test_case_ids = BoundedList(Identifier(), maximum=TEST_CASES_PER_START, load_default=None)
 
 
 class VerdictSchema(StrictSchema):

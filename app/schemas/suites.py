@@ -10,7 +10,7 @@ from app.models.suites import SUITE_NAME_MAX, SuiteRow
 from app.schemas.answer import AnswerSchema, boolean, choice, fields_of, integer, listing, many, number, one, text, time
 from app.schemas.base import BoundedList, Identifier, JsonNumber, Moment, StrictSchema, Text
 from app.services.replays.calibrations import REPEATS
-from app.services.replays.frozen import AT_ONCE
+from app.services.replays.frozen import TEST_CASES_PER_START
 from app.services.suites import accepting
 from app.services.suites.accepting import PICKS_MAX, Left, Pick
 from app.services.suites.coverage import CoverageWeek, RemovableCase
@@ -125,7 +125,7 @@ class AcceptSuiteSchema(StrictSchema):
 
 
 def _members(**options: Any) -> BoundedList:
-    return BoundedList(Identifier(), maximum=AT_ONCE, into=_as_members, **options)
+    return BoundedList(Identifier(), maximum=TEST_CASES_PER_START, into=_as_members, **options)
 
 
 def _as_members(ids: list[int]) -> list[NewMember]:

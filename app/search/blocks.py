@@ -53,6 +53,7 @@ def with_turns(stored: Mapping[int, bytes], turns: int, words: Mapping[str, int]
     for attempt in range(1, ATTEMPTS + 1):
         if (changed := _merged(stored, turns, words, unindexed)) is not None:
             return changed
+        # The last attempt indexes no turn.
         unindexed |= _longest(words) if attempt < ATTEMPTS else reduce(or_, words.values())
         words = {word: have & ~unindexed for word, have in words.items() if have & ~unindexed}
     return _merged(stored, turns, {}, unindexed) or {}

@@ -61,9 +61,9 @@ class Query:
         return not missing
 
     def places_in(self, text: str, *, reach: int | None = None) -> list[tuple[int, int]]:
-        """Return the places in the text that the query names, in order: the first character, and the one after each.
+        """Return the places of the query's words in the text, in order: each with its first character and its end.
 
-        With `reach` only places near the first one.
+        With `reach` only places within this number of words from the first one.
         """
         wanted, parts = {term.line for term in self.wanted}, list(parts_of(text))
         lines = _lines(word for part in parts for word in part.words)
@@ -117,13 +117,13 @@ def parse(text: str) -> Query:
 
 def _term(minus: str, phrase: str, word: str) -> Term | None:
     words = words_of(phrase or word)
-    # The last character of a run of pairs, which in a longer run of the text is the beginning of a pair.
+    # In a longer run of the text, the last character of a run of pairs is the beginning of another pair.
     if len(words) > 1 and len(words[-1]) == 1 and words[-2][1:] == words[-1] and is_unspaced(words[-2]):
         words.pop()
     if not words:
         return None
-    lone = len(words[-1]) == 1 and is_unspaced(words[-1])
-    prefix = lone or word.endswith("*")
-    if prefix and not lone and len(words[-1]) < PREFIX_MIN:
+    is_single = len(words[-1]) == 1 and is_unspaced(words[-1])
+    prefix = is_single or word.endswith("*")
+    if prefix and not is_single and len(words[-1]) < PREFIX_MIN:
         raise Invalid(f"Give at least {PREFIX_MIN} letters before the star.")
     return Term(tuple(words), prefix, bool(minus))

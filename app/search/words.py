@@ -23,8 +23,8 @@ paths and names have more signs.
 """
 PIECE = 4 * 1024
 """Characters of a text that are split into words at once; the piece goes on to the end of its last word."""
-GROWTH_MAX, FEW = 2, 64
-"""A text is read until its folded form has GROWTH_MAX times its length and FEW characters."""
+GROWTH_MAX, GROWTH_OF_SHORT = 2, 64
+"""A text is read until its folded form has GROWTH_MAX times its length and GROWTH_OF_SHORT more characters."""
 
 # Thai, Lao, Burmese, Khmer, Chinese and Japanese are written without spaces between words.
 _UNSPACED = (
@@ -112,7 +112,7 @@ class TextPart(NamedTuple):
 def parts_of(text: str) -> Iterator[TextPart]:
     """Yield the parts of a text, until its words are GROWTH_MAX times longer than the text."""
     text, start = _without_data(text), 0
-    left = GROWTH_MAX * len(text) + FEW
+    left = GROWTH_MAX * len(text) + GROWTH_OF_SHORT
     while start < len(text) and left > 0:
         end = _part_end(text, start + PIECE)
         form = _folded(text[start:end], left)
@@ -125,11 +125,11 @@ def parts_of(text: str) -> Iterator[TextPart]:
 def _part_end(text: str, begin: int) -> int:
     """Return the first place from `begin` on that no word is across."""
     between = _BETWEEN_RUNS.finditer(text, begin)
-    return next((match.start() for match in between if _parts_words(match[0])), len(text))
+    return next((match.start() for match in between if _separates_words(match[0])), len(text))
 
 
 @lru_cache(4096)
-def _parts_words(char: str) -> bool:
+def _separates_words(char: str) -> bool:
     """Return whether a character stays between words in the form of the text that words are taken from."""
     form = nfkc(folded(char))
     return form[0] not in JOINING and not any(map(combining, form)) and all(map(_BETWEEN_RUNS.match, form))

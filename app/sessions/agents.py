@@ -13,7 +13,7 @@ from app.sessions.fidelity import instruction_of
 from app.sessions.spans import Records, StoredSpan, TurnSpan, read_turn
 from app.values.json import json_container
 
-TRACES, BYTES = 20, 4 * 1024 * 1024
+TRACES_MAX, BYTES_MAX = 20, 4 * 1024 * 1024
 """The most traces of a batch, and bytes of their spans, that are looked at."""
 # The names of a prompt's parameters, and of the recorded attributes and fields that have them.
 _PARAMETERS = {
@@ -59,10 +59,10 @@ def recorded_agent(spans: Iterable[StoredSpan], records: Records = MappingProxyT
     `records` are the log records of spans, by their keys.
     """
     traces: dict[bytes, list[StoredSpan]] = defaultdict(list)
-    left = BYTES
+    left = BYTES_MAX
     for span in spans:
         left -= len(span.raw)
-        if left < 0 or (span.trace_id not in traces and len(traces) == TRACES):
+        if left < 0 or (span.trace_id not in traces and len(traces) == TRACES_MAX):
             break
         traces[span.trace_id].append(span)
     for trace in traces.values():

@@ -41,6 +41,7 @@ class Unanswered:
 
     def __init__(self) -> None:
         self._queues: dict[Hashable, deque[RequestedCall]] = defaultdict(deque)
+        # For responses without an id: by "name" and name, by "no id" and name, and "any" for those without a name, too.
         self._nameless: dict[Hashable, deque[RequestedCall]] = defaultdict(deque)
 
     def __bool__(self) -> bool:

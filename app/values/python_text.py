@@ -70,7 +70,7 @@ def _as_json(text: str) -> Iterator[str]:
         if token is None or token.lastgroup is None:
             raise ValueError("it is no literal of Python")
         at, piece = token.end(), token[token.lastgroup]
-        # A tuple of one has a comma at its end.
+        # A comma is written before the next token, and not before ")": a tuple of one has a comma at its end.
         if piece != ")":
             yield comma
         comma = "," if piece == "," else ""

@@ -30,7 +30,8 @@ _STARTERS = (
     "\U0001f000-\U0010ffff"
 )
 _MARKS = re.compile(f"[^{_STARTERS}]{{{FEWEST},}}")
-# Three of so many characters are left where only every fourth is read. Few texts without such a run match this.
+# A run of FEWEST marks has at least three of every fourth character. So a search for three in a row finds it in such
+# a sample, and finds few other texts.
 STEP = 4
 _SAMPLED_MARKS = re.compile(f"[^{_STARTERS}]{{{FEWEST // STEP}}}")
 JOINING = frozenset(

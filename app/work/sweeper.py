@@ -19,6 +19,8 @@ from app.work.table import Claim, WaitingRow, WorkTable
 log = structlog.get_logger(__name__)
 K = TypeVar("K", bound=Hashable)
 
+# Waiting rows that one sweep reads.
+BATCH = 1000
 # A little more than the pause between two rounds of the clock.
 STEP_S = 6.0
 UNSENT_S = 10.0
@@ -77,9 +79,6 @@ class Resending:
         return due
 
 
-BATCH = 1000
-
-
 @dataclass(slots=True, kw_only=True)
 class Sweeper(ABC):
     """Interrupts stale claims, and ends rows that waited too long or were claimed too often.
@@ -117,11 +116,11 @@ class Sweeper(ABC):
             # This process may have started while its machine's clock was ahead.
             now = min(self._steady(), earlier_now(connection, self.now()))
         waited_s = self._waiting.look(row.id for row in waiting)
-        open_ = {row.id: waited_s[row.id] for row in waiting if not self._over(row, waited_s[row.id], now)}
+        open_ = {row.id: waited_s[row.id] for row in waiting if not self._is_over(row, waited_s[row.id], now)}
         return sorted({*self.resending.due(open_), *(freed & open_.keys())})
 
-    def _over(self, row: WaitingRow, waited_s: float, now: datetime) -> bool:
-        """Return whether no worker should claim the row any more; end the row once that is certain."""
+    def _is_over(self, row: WaitingRow, waited_s: float, now: datetime) -> bool:
+        """Return whether no worker should claim the row any more. Once that is certain, it also ends the row."""
         exhausted = self.attempts_max is not None and row.attempts >= self.attempts_max
         if not exhausted and now - row.created_at < self.expires_after:
             return False

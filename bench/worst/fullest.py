@@ -15,7 +15,7 @@ from app.process.bootstrap import freeze_gc
 from app.replay.case_limits import COMPARED_MAX, MATCHERS_MAX, STEPS_MAX, TURNS_MAX
 from app.schemas.runs import QUESTION_MAX
 from app.services.prompts.labels import LABELS_MAX
-from app.services.replays.frozen import AT_ONCE
+from app.services.replays.frozen import TEST_CASES_PER_START
 from app.sessions.turn_texts import TEXT_MAX
 from bench.worst import experiments, many, texts
 from bench.worst.rows import copy_row
@@ -211,7 +211,7 @@ def _batches(stage: Stage, size: Size) -> None:
     small = stage.made(f"{prompt}/test-cases", {"question": "What is it?", "expectedAnswer": "It is so."})["id"]
     replay_id = _accepted(stage, f"/api/v1/test-cases/{small}/replays", {}, "/api/v1/replays/{}")
     copy_row(database, "replays", replay_id, size.of(REPLAYS_OF_BATCH))
-    copy_row(database, "test_cases", small, size.of(AT_ONCE - 1))
+    copy_row(database, "test_cases", small, size.of(TEST_CASES_PER_START - 1))
     calibrations = f"/api/v1/test-cases/{stage.ids['test_case_turns']}/calibrations"
     calibration_id = _accepted(stage, calibrations, {"repeats": 2}, "/api/v1/calibrations/{}")
     small_ids = [case["id"] for case in stage.world.get(f"{prompt}/test-cases").json["testCases"]]

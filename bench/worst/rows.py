@@ -10,7 +10,7 @@ from sqlalchemy import Table, insert, select
 from app.database.transactions import Database
 from app.models.base import metadata
 
-AT_ONCE = 500
+ROWS_PER_INSERT = 500
 Change = Callable[[int], Any]
 
 
@@ -42,7 +42,7 @@ def _chunks(rows: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
     chunk: list[dict[str, Any]] = []
     for row in rows:
         chunk.append(row)
-        if len(chunk) == AT_ONCE:
+        if len(chunk) == ROWS_PER_INSERT:
             yield chunk
             chunk = []
     if chunk:

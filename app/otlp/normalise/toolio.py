@@ -13,7 +13,7 @@ _MESSAGE = re.compile(r"""content=('[^'\\\n]*+(?:\\.[^'\\\n]*+)*'|"[^"\\\n]*+(?:
 
 
 def recorded_arguments(value: Any) -> Any:
-    """Arguments out of `{args, kwargs}` or `{kwargs}`, LangChain's `{inputs, input_str}`, the Python text of a dict."""
+    """Return what is in `{args, kwargs}`, `{kwargs}`, LangChain's `{inputs, input_str}`, or a dict's Python text."""
     arguments = plain_arguments(value)
     if not isinstance(arguments, dict):
         return arguments
@@ -32,7 +32,7 @@ def recorded_arguments(value: Any) -> Any:
 
 
 def plain_arguments(value: Any) -> Any:
-    """Arguments as JSON, or as the Python text of a dict that some libraries write instead."""
+    """Return arguments that are JSON, or the Python text of a dict, which some libraries write instead."""
     parsed = unwrapped_json(value)
     named = python_container(parsed)
     return named if isinstance(named, dict) else parsed

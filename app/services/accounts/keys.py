@@ -46,6 +46,8 @@ class NewKey:
 
 @dataclass(slots=True, kw_only=True)
 class KeyService:
+    """API keys. Lookups are cached for `CACHE_S`, and the times of their last use are stored together."""
+
     database: Database
     now: Now
     metrics: Metrics

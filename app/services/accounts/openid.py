@@ -84,7 +84,7 @@ class OpenIdSignIns:
         """Return a new attempt, and the provider's address where it goes on."""
         provider = self.provider
         attempt = OpenIdAttempt(state=new_token(), nonce=new_token(), verifier=new_token())
-        with nullcontext() if provider.is_described else self.limits.asking(self._caller(origin)):
+        with nullcontext() if provider.has_metadata else self.limits.asking(self._caller(origin)):
             return attempt, provider.authorization_url(attempt)
 
     def finish(self, code: str, attempt: OpenIdAttempt, origin: SignInOrigin, *, replaced: str = "") -> StartedSession:

@@ -21,7 +21,7 @@ from app.redis_store.rate import TryLimiter
 from app.redis_store.shared_window import Allowance
 from app.services.accounts.sign_in_attempts import Failure, Familiarity, KnownOrigins, SignInJournal, SignInOrigin
 
-MINIMUM, MAXIMUM = 10, 1000
+MINIMUM, MAXIMUM = 10, 1000  # characters
 # Each hash needs 64 MiB and a processor. The limit leaves room for other requests.
 CONCURRENT = 2
 # Tries that may wait for some seconds; at most half of them from unknown origins.
@@ -110,6 +110,8 @@ class TryLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PasswordChecks:
+    """Compares passwords with those of users, within `limits` of wrong tries."""
+
     database: Database
     passwords: Passwords
     limits: TryLimits

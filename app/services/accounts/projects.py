@@ -28,6 +28,8 @@ PROJECTS_OF_ORGANIZATION = 200
 
 @dataclass(slots=True, kw_only=True)
 class ProjectService:
+    """Projects of organizations. The first organization of an instance, that of its operators, is remembered."""
+
     database: Database
     now: Now
     _operators: int | None = field(default=None, init=False)
@@ -94,6 +96,8 @@ PROJECTS_MAX = 10_000
 
 
 class Owners:
+    """Finds the organization that owns a project, a run, a replay or an audit; those of projects are cached."""
+
     def __init__(self, database: Database) -> None:
         self._database = database
         self._of_projects: BoundedCache[int] = BoundedCache(PROJECTS_MAX)
@@ -129,6 +133,8 @@ class Owners:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditService:
+    """Reads the audit logs of organizations."""
+
     database: Database
 
     def page(self, *, organization_id: int, limit: int = 50, cursor: str | None = None) -> ListPage[AuditEntry]:

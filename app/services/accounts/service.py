@@ -33,12 +33,16 @@ HAS_ACCOUNT = (
 
 @dataclass(frozen=True, slots=True)
 class NewUser:
+    """The name and the password that an invited person enters."""
+
     name: str
     password: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccountService:
+    """Users, their roles in organizations, and their invitations."""
+
     database: Database
     now: Now
     passwords: Passwords

@@ -34,7 +34,7 @@ COMPRESSED_COLUMNS: tuple[Column[Any], ...] = (
     case_snapshots.c.document,
 )
 # Ids that one statement reads, and bytes of a column that one transaction rewrites.
-AT_ONCE, BYTES_AT_ONCE = 1000, 8 * 1024 * 1024
+IDS_PER_STATEMENT, BYTES_AT_ONCE = 1000, 8 * 1024 * 1024
 SPANS_AT_ONCE = 5000
 """Span ids that are read together, so that spans of a turn from several batches can be joined."""
 
@@ -59,7 +59,7 @@ class CompressionService:
         if column is not spans.c.body:
             listed = partial(row_rewriting.plain_rows, column=column)
             rewrite = partial(row_rewriting.compress_rows, column=column)
-            at_once = AT_ONCE
+            at_once = IDS_PER_STATEMENT
         background = self.database.background
         for after_id in range(0, until_id, at_once):
             up_to = min(after_id + at_once, until_id)

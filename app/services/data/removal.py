@@ -38,6 +38,8 @@ COUNTED = 10_001
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataPolicyService:
+    """Reads and replaces the policies of projects: what is kept for how long, and what is masked."""
+
     database: Database
     now: Now
     rules: MaskingRules
@@ -167,6 +169,8 @@ ATTEMPTS = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeletionService:
+    """Removes sessions, prompts and projects on request, and finishes interrupted removals."""
+
     database: Database
     now: Now
     remover: Remover

@@ -17,7 +17,7 @@ from app.services.replays.programs import ProgramService, StartedProgram
 from app.timestamps import Now
 
 UNSEEN_FOR = timedelta(hours=1)
-AT_ONCE = 100
+ABANDONED_PER_SWEEP = 100
 ABANDONED = "Its program asked for no replay within an hour."
 
 
@@ -55,6 +55,6 @@ class ProgramExperiments:
         """Cancel the experiments of programs that asked for nothing, and played nothing, for an hour."""
         with self.database.read() as connection:
             before = self.now() - UNSEEN_FOR
-            abandoned = program_replays.list_abandoned(connection, before=before, limit=AT_ONCE)
+            abandoned = program_replays.list_abandoned(connection, before=before, limit=ABANDONED_PER_SWEEP)
         for experiment_id in abandoned:
             self.advancer.cancel(experiment_id, reason=ABANDONED)

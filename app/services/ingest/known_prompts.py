@@ -16,6 +16,8 @@ REMEMBERED_S = 5.0
 
 @dataclass(slots=True)
 class KnownPrompts:
+    """A cache of the ids of prompts by project, which is emptied every `REMEMBERED_S`."""
+
     database: Database
     monotonic: Callable[[], float] = time.monotonic
     _known: dict[int, set[int]] = field(default_factory=dict, init=False)

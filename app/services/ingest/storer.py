@@ -12,6 +12,8 @@ STATES: tuple[StorerState, ...] = ("ready", "starting", "hanging")
 
 
 class Storer(Protocol):
+    """The processes that store batches for this one."""
+
     def __call__(self, project_id: int, body: bytes, form: BatchForm, note: bytes, /) -> tuple[Receipt, bytes]:
         """Store a batch like `IngestService.store_noted`; raises `BatchLost` if it is unknown whether it is stored."""
 

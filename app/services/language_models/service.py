@@ -28,6 +28,8 @@ FALLBACK = "echo"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelService:
+    """The models that an organization can see: the models of the catalogue, and its own."""
+
     database: Database
     now: Now
     catalogue: Catalogue
@@ -181,6 +183,8 @@ class OwnModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnModelService:
+    """Adds and retires models of an organization."""
+
     database: Database
     now: Now
 

@@ -92,6 +92,8 @@ FREE_BYTES = 1024**3
 
 @dataclass(frozen=True, slots=True)
 class ReadinessFinding:
+    """What was found by one check; `remedy` is what the operator should do unless it is `ok`."""
+
     check: str
     ok: bool
     state: str
@@ -100,6 +102,8 @@ class ReadinessFinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Doctor:
+    """Examines an instance for its operator: settings, database, Redis, workers and disk."""
+
     settings: Settings
     readiness: Readiness
     client: redis.Redis

@@ -32,11 +32,15 @@ class RunHit:
 
 @dataclass(frozen=True, slots=True)
 class FoundRun(RunEntry):
+    """A matching run. `hit` is None if neither of its texts shows a word of the query."""
+
     hit: RunHit | None
 
 
 @dataclass(frozen=True, slots=True)
 class FoundSession(SessionSummary):
+    """A matching session. `hit` is None if no text of its turn shows a word of the query."""
+
     hit: Hit | None = None
 
 

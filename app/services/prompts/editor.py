@@ -35,6 +35,8 @@ _ASSERTION = ("assertion_type", "assertion_value")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptEditor:
+    """Creates, changes and archives prompts by their drafts."""
+
     database: Database
     now: Now
     models: ModelService
@@ -161,11 +163,15 @@ class ListedVersion:
 
 @dataclass(frozen=True, slots=True)
 class VersionView(ListedVersion):
+    """A version with its labels and its content."""
+
     content: PromptContent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionService:
+    """Commits drafts as versions, and reads and restores versions."""
+
     database: Database
     now: Now
     reader: PromptReader

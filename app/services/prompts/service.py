@@ -47,6 +47,8 @@ class _KnownHead:
 
 @dataclass(frozen=True, slots=True)
 class RenderedVersion:
+    """The content of a draft or version, and the instruction that it renders to."""
+
     content: PromptContent
     rendered: Rendering
 
@@ -72,6 +74,8 @@ class PromptQuery(TypedDict, total=False):
 
 
 class PromptService:
+    """Reads and renders prompts. Heads and renderings are cached, each for up to `CACHED_CHARACTERS` of text."""
+
     def __init__(
         self,
         *,

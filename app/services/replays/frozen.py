@@ -26,7 +26,7 @@ from app.services.prompts import drafts
 from app.services.replays.candidates import CandidateContent
 from app.values.structs import convert, decode
 
-AT_ONCE = 1000
+TEST_CASES_PER_START = 1000
 # Bytes of the test cases that one request may have to read.
 DOCUMENTS_BYTES = 32 * 1024 * 1024
 
@@ -107,7 +107,7 @@ def freeze_cases(
     """Return the requested test cases of a prompt in the requested order, each once; by default all of them.
 
     Each is followed by its variants. Only documents that have changed since their last snapshot are read. Raises
-    `NotFound` for test cases that the prompt does not have, and `Invalid` for more than `AT_ONCE`.
+    `NotFound` for test cases that the prompt does not have, and `Invalid` for more than `TEST_CASES_PER_START`.
     """
     entries = case_entries(connection, head, test_case_ids, lock=True)
     known = case_snapshots.lock_snapshots(connection, snapshot_fingerprints(entries, head))
@@ -180,14 +180,16 @@ def case_entries(
             raise NotFound(f"testCaseIds.{index}: The prompt has no such test case.")
     _check_number(entries)
     chosen = [entries[id_] for id_ in (entries if requested is None else requested)]
-    if (number := sum(1 + len(entry.variants or ()) for entry in chosen)) > AT_ONCE:
-        raise Invalid(f"testCaseIds: {number} test cases with their variants; name at most {AT_ONCE} of them.")
+    if (number := sum(1 + len(entry.variants or ()) for entry in chosen)) > TEST_CASES_PER_START:
+        raise Invalid(
+            f"testCaseIds: {number} test cases with their variants; name at most {TEST_CASES_PER_START} of them."
+        )
     return chosen
 
 
 def _check_number(test_case_ids: Iterable[int]) -> None:
-    if (number := len(list(test_case_ids))) > AT_ONCE:
-        raise Invalid(f"testCaseIds: {number} test cases; name at most {AT_ONCE} of them.")
+    if (number := len(list(test_case_ids))) > TEST_CASES_PER_START:
+        raise Invalid(f"testCaseIds: {number} test cases; name at most {TEST_CASES_PER_START} of them.")
 
 
 def snapshot_fingerprints(entries: Iterable[CaseEntry], head: PromptHead) -> dict[int, str]:

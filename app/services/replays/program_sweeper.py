@@ -14,7 +14,7 @@ from app.models.program_replays import ProgramReplay
 from app.services.replays.programs import TOKEN_FOR
 from app.timestamps import Now
 
-AT_ONCE = 100
+EXPIRED_PER_SWEEP = 100
 EXPIRED = "The program did not answer all turns within an hour."
 
 
@@ -27,7 +27,7 @@ class ProgramSweeper:
         """End the replays of programs that had an hour; what workers have in work stays."""
         now = self.now()
         with self.database.read() as connection:
-            expired = program_replays.list_expired(connection, before=now, limit=AT_ONCE)
+            expired = program_replays.list_expired(connection, before=now, limit=EXPIRED_PER_SWEEP)
         for row in expired:
             self.database.retrying(partial(self._expire, row=row, now=now))
 

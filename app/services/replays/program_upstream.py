@@ -1,4 +1,4 @@
-"""The real model of a program's request: how it is asked, and what the call costs."""
+"""The vendor's model that a program asks through a replay: how the request is passed on, and what the call costs."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ class ProgramRequest:
 
 @dataclass(frozen=True, slots=True)
 class Upstream:
-    """The real model of a request.
+    """The vendor's model of a request.
 
     `known` is its row, or that of the model of which it is a snapshot; None for a model that the instance does not
-    know. Of these `prices` may have a price.
+    know. `prices` may have the price of an unknown model.
     """
 
     organization_id: int
@@ -70,7 +70,14 @@ class Upstream:
         with deadline.paused():
             credential = self.credentials.find(self.organization_id, model.vendor, base_url=model.base_url or "")
             asked = ModelRequest(
-                model, ModelConfig(), (), credential, self.timeout_s, self.organization_id, True, passed_on
+                model,
+                ModelConfig(),
+                (),
+                credential,
+                self.timeout_s,
+                self.organization_id,
+                background=True,
+                passed_on=passed_on,
             )
             return self.providers.complete(asked), passed_on.received
 

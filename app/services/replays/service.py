@@ -39,7 +39,7 @@ from app.timestamps import Now
 from app.work.cancelling import cancelled
 
 # `ReplayService.list` hides the builtin `list` from the annotations below it.
-AT_ONCE = 6
+RESULTS_PER_READ = 6
 """Results that one statement reads."""
 Ids = list[int]
 Rows = list[ReplayRow]
@@ -142,11 +142,11 @@ class ReplayService:
             return views_of(connection, row.prompt_id, [row], result)[0]
 
     def results(self, *, project_id: int, replay_ids: Sequence[int], bytes_max: int) -> dict[int, dict[str, Any]]:
-        """Return the results of the project's replays by id, `AT_ONCE` at a time, until they have `bytes_max` bytes."""
+        """Return the results of the project's replays by id, until they have `bytes_max` bytes."""
         results: dict[int, dict[str, Any]] = {}
         with self.database.read() as connection:
-            for start in range(0, len(replay_ids), AT_ONCE):
-                ids = replay_ids[start : start + AT_ONCE]
+            for start in range(0, len(replay_ids), RESULTS_PER_READ):
+                ids = replay_ids[start : start + RESULTS_PER_READ]
                 results |= replays.results_of(connection, project_id=project_id, ids=ids)
                 if sum(map(json_size, results.values())) >= bytes_max:
                     break

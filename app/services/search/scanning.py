@@ -95,6 +95,7 @@ class Scan(ABC, Generic[T]):
         if not cursor:
             return 0, None
         named = [str] if self.order else []
+        # The order if it has a name, the offset of an order by value, and the position.
         values = pagination.decode(cursor, *named, *[int] * (self.by_value + self.numbers))
         if named and values[0] != self.order:
             raise Invalid("cursor: Not a cursor of this order.")

@@ -52,6 +52,8 @@ IS_XML = "The format of this prompt is XML, which no program sends as it writes 
 
 @dataclass(frozen=True, slots=True)
 class RecordedInstruction:
+    """The instruction that a session recorded; `start_ns` is the start of the session."""
+
     session_id: str
     start_ns: int
     text: str

@@ -365,7 +365,7 @@ NOT_GROWING: dict[str, set[str]] = {
         "search/query:Query.is_exact",
         "search/query:Query.wanted",
     },
-    "loop over the characters of one form, of which the result is cached": {"search/words:_parts_words"},
+    "loop over the characters of one form, of which the result is cached": {"search/words:_separates_words"},
     "read lines that open so many quotes and lists that a text has few of them": {"rendering/blocks:_most_markers"},
     "loop over the signs of the module": {"search/words:_spaces_for_data"},
 }

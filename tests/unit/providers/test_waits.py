@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.providers.failures import refused
-from app.providers.waits import LATER_MAX_S, later_s, retry_after_s
+from app.providers.waits import WAIT_MAX_S, retry_after_s, wait_s
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 SOON = NOW + timedelta(seconds=30)
@@ -112,12 +112,12 @@ def test_the_limit_that_is_used_up_names_its_end(headers, seconds):
 
 @given(st.text(alphabet="0123456789.smhd -:TZ²\n", max_size=300), st.sampled_from(["retry-after", "x-ratelimit-reset"]))
 def test_any_value_is_a_bounded_wait_or_none(value, name):
-    seconds = later_s({name: value}, {"retry_after": value}, f"try again in {value}", NOW)
-    assert seconds is None or 0 <= seconds <= LATER_MAX_S
+    seconds = wait_s({name: value}, {"retry_after": value}, f"try again in {value}", NOW)
+    assert seconds is None or 0 <= seconds <= WAIT_MAX_S
 
 
 def test_a_wait_beyond_a_day_is_a_day():
-    assert refusal({"retry-after": "9" * 400}).retry_after_s == LATER_MAX_S
+    assert refusal({"retry-after": "9" * 400}).retry_after_s == WAIT_MAX_S
 
 
 @pytest.mark.parametrize("part", ["1ms", "1s ", "1.5m", "1milli", "12hours "])

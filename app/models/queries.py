@@ -32,7 +32,7 @@ Row = TypeVar("Row")
 
 
 def columns_of(row_type: type[Any], table: Table, **elsewhere: ColumnElement[Any]) -> list[ColumnElement[Any]]:
-    """Columns that fill a dataclass, in the order of its fields: those of the table, or `elsewhere` by field name."""
+    """Return the columns of a dataclass's fields, in their order: of the table, or of `elsewhere` by field name."""
     return [elsewhere[f.name] if f.name in elsewhere else table.c[f.name] for f in fields(row_type)]
 
 

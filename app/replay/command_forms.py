@@ -132,10 +132,10 @@ def _with_options(name: str, part: Sequence[str]) -> tuple[Any, ...] | None:
             placed += [argument, *others] if any(word.startswith("-") for word in others) else others
         elif not argument.startswith("-") or argument == "-":
             placed.append(argument)
-        elif (found := _options(known, argument, arguments)) is None:
+        elif (named := _options(known, argument, arguments)) is None:
             return None
         else:
-            options += found
+            options += named
     valued = [(option, _value(program, option, value)) for option, value in options]
     return program, tuple(_placed(program, placed)), tuple(sorted(valued, key=lambda option: option[0]))
 
@@ -150,15 +150,15 @@ def _options(known: dict[str, tuple[str, bool]], argument: str, others: Iterator
         return [(canonical, next(others, "") if has_value else "")]
     if argument.startswith("--"):
         return None
-    found = list[tuple[str, str]]()
+    options = list[tuple[str, str]]()
     for at, letter in enumerate(argument[1:], start=2):
         canonical, has_value = known.get(f"-{letter}", ("", False))
         if not canonical:
             return None
         if has_value:
-            return [*found, (canonical, argument[at:] or next(others, ""))]
-        found.append((canonical, ""))
-    return found
+            return [*options, (canonical, argument[at:] or next(others, ""))]
+        options.append((canonical, ""))
+    return options
 
 
 def _value(program: str, option: str, value: str) -> str:

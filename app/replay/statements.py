@@ -56,7 +56,7 @@ def is_doubtful(text: str) -> bool:
 
     MySQL executes some comments, and ends no text with a quote after a backslash; PostgreSQL nests comments.
     """
-    comments = (found[0] for found in SQL_TEXT.finditer(text) if found[0].startswith("/*"))
+    comments = (match[0] for match in SQL_TEXT.finditer(text) if match[0].startswith("/*"))
     return _ESCAPED_QUOTE.search(text) is not None or any(
         "/*" in comment[2:] or comment.startswith(("/*!", "/*M!")) for comment in comments
     )

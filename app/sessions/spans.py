@@ -139,7 +139,7 @@ class TurnSpan(Struct, eq=False, dict=True):
 
     @Lazy
     def words(self) -> tuple[str, tuple[Any, ...]]:
-        """What a model call put out, its text and calls, for comparison."""
+        """Return what a model call put out, its text and calls, for comparison."""
         outputs = self.outputs or ()
         calls = [(own_name(call.name), json_key(call.arguments)) for message in outputs for call in message.calls]
         return "\n".join(message.text.strip() for message in outputs if message.text), tuple(calls)

@@ -152,4 +152,4 @@ def removable_cases(
 
 def _agree(first: int, second: int, verdicts: Sequence[dict[int, str]], least: int) -> bool:
     both = [(by_case[first], by_case[second]) for by_case in verdicts if first in by_case and second in by_case]
-    return len(both) >= least and len(set(both)) > 1 and all(one == other for one, other in both)
+    return len(both) >= least and len(set(both)) > 1 and all(verdict == other for verdict, other in both)

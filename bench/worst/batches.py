@@ -16,11 +16,12 @@ from bench.worst.texts import attribute, batch, span
 
 TRACES = "POST /api/public/otel/v1/traces"
 MIB = 1024 * 1024
-WIRE, PLAIN = 20 * 1024 * 1024, 64 * 1024 * 1024
+# The largest body of a batch, compressed and decompressed.
+WIRE, PLAIN = 20 * MIB, 64 * MIB
 GZIP = {"Content-Encoding": "gzip"}
 CHAT = attribute("gen_ai.operation.name", "chat")
 OF_PROMPT = "POST /api/public/prompts/{prompt_id}/otel/v1/traces"
-MANY = 60_000
+MANY = 60_000  # spans or records
 _plain_bytes: dict[Case, int] = {}
 
 
@@ -51,7 +52,7 @@ def _zipped(body: bytes) -> Ask:
 
 
 def _message(number: int, content: bytes) -> bytes:
-    """A field of a protobuf message."""
+    """Return a field of a protobuf message: bytes, a text or another message."""
     size, prefix = len(content), bytearray([number << 3 | 2])
     while size > 0x7F:
         prefix.append(size & 0x7F | 0x80)
@@ -68,6 +69,7 @@ def _protobuf(*spans: bytes) -> Ask:
 def _head(number: int) -> bytes:
     """A span without attributes."""
     ids = _message(1, number.to_bytes(16, "big")) + _message(2, number.to_bytes(8, "big"))
+    # 0x39 is the tag of the field 7, the start, a number of eight bytes.
     return ids + _message(5, b"s") + b"\x39" + (1_760_000_000_000_000_000 + number).to_bytes(8, "little")
 
 

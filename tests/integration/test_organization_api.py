@@ -52,7 +52,7 @@ def test_a_project_is_made_renamed_and_given_its_first_key(world: World) -> None
     made = project(world)
     path = f"/api/v1/projects/{made['id']}"
     assert world.patch(path, json={"name": "Shop"}).json == made | {"name": "Shop"}
-    assert [one["name"] for one in world.get("/api/v1/projects").json["projects"]] == ["P", "Shop"]
+    assert [listed["name"] for listed in world.get("/api/v1/projects").json["projects"]] == ["P", "Shop"]
 
     key = world.post(f"{path}/api-keys", json={"name": "First"})
 

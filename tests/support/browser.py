@@ -1,4 +1,4 @@
-"""Chromium on a page of ours: every complaint it has is kept, and it finds no host but this one."""
+"""Chromium on a page of ours: it keeps what goes wrong on the page, and resolves no other host than this machine."""
 
 from __future__ import annotations
 

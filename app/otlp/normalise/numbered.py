@@ -169,9 +169,9 @@ class OpenInference(Convention):
         schemas = (
             json_container(_deep(tool, "tool", "json_schema")) for tool in _dicts(gather(span.attributes, "llm.tools."))
         )
-        found = [schema for schema in schemas if isinstance(schema, dict)]
-        if found or self.operation(span) != CHAT:
-            return found or None
+        definitions = [schema for schema in schemas if isinstance(schema, dict)]
+        if definitions or self.operation(span) != CHAT:
+            return definitions or None
         return offered_in(span.first("llm.invocation_parameters")) or offered_in(span.first("input.value"))
 
 
@@ -194,8 +194,8 @@ def _answer(span: SpanView) -> Any:
     output = span.first("output.value")
     if isinstance(output, str) and output.startswith('"') and span.text("output.mime_type") == "application/json":
         return json_or_text(output)
-    found = json_container(output)
-    return None if isinstance(found, dict) and "messages" in found and "tools" in found else output
+    request = json_container(output)
+    return None if isinstance(request, dict) and "messages" in request and "tools" in request else output
 
 
 def _numbered(attributes: Mapping[str, Any], prefixes: tuple[str, ...], role: str) -> Messages | None:
@@ -213,12 +213,12 @@ def _with_all_results(numbered: Messages, span: SpanView) -> Messages:
     request = read_messages(span.first("input.value"), memo=span.memo) or ()
     if all(had <= has for had, has in zip(_counts(numbered), _counts(request), strict=True)):
         return request
-    return tuple(replace(one, role="tool") if one.responses else one for one in numbered)
+    return tuple(replace(message, role="tool") if message.responses else message for message in numbered)
 
 
 def _counts(messages: Messages) -> tuple[int, int]:
     """Return the numbers of calls and of results in messages."""
-    return sum(len(one.calls) for one in messages), sum(len(one.responses) for one in messages)
+    return sum(len(message.calls) for message in messages), sum(len(message.responses) for message in messages)
 
 
 def _prompts(attributes: Mapping[str, Any]) -> Messages | None:
@@ -248,8 +248,8 @@ def _dicts(items: Any) -> list[dict[str, Any]]:
 
 
 def _deep(entry: dict[str, Any], outer: str, inner: str) -> Any:
-    found = entry.get(outer)
-    return found.get(inner) if isinstance(found, dict) else None
+    member = entry.get(outer)
+    return member.get(inner) if isinstance(member, dict) else None
 
 
 class OpenLLMetry(Convention):
@@ -287,12 +287,11 @@ class OpenLLMetry(Convention):
 
     def definitions(self, span: SpanView) -> list[Any] | None:
         functions = _dicts(gather(span.attributes, "llm.request.functions."))
-        found = [_definition(function) for function in functions if function.get("name")]
-        return found or None
+        return [_definition(function) for function in functions if function.get("name")] or None
 
 
 def _runs_a_tool(span: SpanView) -> bool:
-    """LlamaIndex's instrumentation calls everything a task, running a tool too."""
+    """Return whether a span runs a tool, which LlamaIndex's instrumentation calls a task, like everything else."""
     return span.text("traceloop.span.kind") == "tool" or span.text("traceloop.entity.name") == "FunctionTool.task"
 
 

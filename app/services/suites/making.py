@@ -79,12 +79,12 @@ class FingerprintMaker:
         rows = self._claimed(project_id, [row for row in waiting if not row.attempts] or waiting[:1], now)
         failed = {row.session_key for row in rows if row.has_failed}
         with self.database.read() as connection:
-            found = sessions.find_sessions(
+            present = sessions.find_sessions(
                 connection, project_id=project_id, session_keys=[row.session_key for row in rows]
             )
             made = {
                 row.session_key: dump(_fingerprint_of(connection, row, only_facts=row.session_key in failed))
-                for row in found
+                for row in present
             }
         store = partial(session_fingerprints.put, project_id=project_id, rows=rows, fingerprints=made, edition=EDITION)
         self.metrics.count(FINGERPRINTS, by=self.database.background.retrying(store))

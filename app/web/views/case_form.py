@@ -48,8 +48,8 @@ class SessionTestCase(PromptPage):
     def _proposal(self, visit: Visit, session_id: str) -> CaseProposal:
         return self.services.test_cases.beginning(project_id=visit.project_id, session_id=session_id)
 
-    def _shown(self, visit: Visit, session_id: str, proposal: CaseProposal, asked: TestCase | None = None) -> Reply:
-        """Return the page. It asks for a confirmation that lists what the test case `asked` demands."""
+    def _shown(self, visit: Visit, session_id: str, proposal: CaseProposal, doubted: TestCase | None = None) -> Reply:
+        """Return the page. With a `doubted` test case it lists what this demands, and asks for a confirmation."""
         if not any(turn.steps for turn in proposal.case.turns):
             return self._nothing(visit, proposal.head, session_id)
         fields = fields_of(proposal.name, proposal.case, tools_of(proposal.case, proposal.tools))
@@ -62,7 +62,7 @@ class SessionTestCase(PromptPage):
             turns_left_out=proposal.turns_left_out,
             replays=[],
             doubts=proposal.doubts,
-            demands=demands(asked) if asked else [],
+            demands=demands(doubted) if doubted else [],
             **_form(visit, proposal.case, proposal.tools, fields),
         )
 
@@ -91,7 +91,7 @@ class SessionTestCase(PromptPage):
             return self._shown(visit, session_id, proposal, change_case(proposal.case, change.changes))
         row = self.services.test_cases.from_proposal(proposal, session_id=session_id, change=change, actor=visit.actor)
         self.container.effects_delivery.send(row)
-        return Redirect(f"{visit.base}/test-cases/{row.id}", _made(body))
+        return Redirect(f"{visit.base}/test-cases/{row.id}", _notice(body))
 
 
 def _body(form: Form, shown: CaseFields, case: TestCase) -> dict[str, Any]:
@@ -100,7 +100,8 @@ def _body(form: Form, shown: CaseFields, case: TestCase) -> dict[str, Any]:
     return body | ({"corrections": corrections} if corrections else {})
 
 
-def _made(body: Mapping[str, Any]) -> str:
+def _notice(body: Mapping[str, Any]) -> str:
+    """Return what the next page shows about the new test case."""
     if "corrections" in body:
         return "The corrected test case is made. Tick each later step that must still hold."
     return "The test case is made."

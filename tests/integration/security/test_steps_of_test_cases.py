@@ -14,7 +14,7 @@ from app.models.organizations import Role
 from app.replay import case_limits
 from app.replay.case_limits import COMPARED_MAX, MATCHERS_MAX, STEPS_MAX, TOOLS_MAX, TURNS_MAX
 from app.services.replays import acceptance, cases
-from app.services.sessions import service as logs
+from app.services.sessions import service as session_service
 from app.sessions.spans import StoredSpan
 from app.sessions.types import Turn
 from app.web.forms import csrf_token
@@ -81,7 +81,7 @@ def test_quadratic_work_behind_the_work_of_any_request_is_found(world: World) ->
         assert_linear(world, ask)
 
 
-def test_listing_what_a_batch_can_accept_twice_the_steps(world: World) -> None:
+def test_listing_what_a_batch_can_accept_needs_twice_the_work_for_twice_the_steps(world: World) -> None:
     def ask(_case_id: int, replay_id: int, steps: int) -> None:
         listed = world.get(f"/api/v1/replays/{replay_id}/batch/accept").json["steps"]
         assert len(listed) == min(steps - 1, PAGE)
@@ -102,7 +102,7 @@ def test_accepting_all_steps_of_a_test_case_is_one_transaction(world: World) -> 
     assert 0 < statements[0] == statements[1]
 
 
-def test_naming_every_step_in_a_change(world: World) -> None:
+def test_a_change_of_every_step_needs_twice_the_work_for_twice_the_steps(world: World) -> None:
     def ask(case_id: int, _replay_id: int, steps: int) -> None:
         changes = [{"turn": 0, "step": n, "check": {"enabled": True}} for n in range(steps)]
         assert world.patch(f"/api/v1/test-cases/{case_id}", json={"steps": changes}).status_code == 200
@@ -111,7 +111,7 @@ def test_naming_every_step_in_a_change(world: World) -> None:
 
 
 @pytest.mark.parametrize("page", ["/test-cases/{case}", "/replays/{replay}", "/replays/{replay}/batch/accept"])
-def test_pages_of_twice_the_steps(world: World, page: str) -> None:
+def test_pages_need_twice_the_work_for_twice_the_steps(world: World, page: str) -> None:
     cookies = {"reprise_session": world.session_of(Role.MEMBER)}
 
     def ask(case_id: int, replay_id: int, _steps: int) -> None:
@@ -121,7 +121,7 @@ def test_pages_of_twice_the_steps(world: World, page: str) -> None:
     assert_linear(world, ask)
 
 
-def one(check: dict[str, Any]) -> dict[str, Any]:
+def turn_with(check: dict[str, Any]) -> dict[str, Any]:
     return {"user": "hello", "steps": [{"kind": "tool_call", "name": "look", "arguments": {}, "check": check}]}
 
 
@@ -136,7 +136,7 @@ def matchers(number: int) -> dict[str, str]:
         (document(TURNS_MAX + 1, 1), f"testCase.turns: at most {TURNS_MAX}"),
         (document(2, STEPS_MAX // 2 + 1), f"testCase.turns: at most {STEPS_MAX} steps in all"),
         (
-            {"turns": [one({"arguments": matchers(MATCHERS_MAX + 1)})]},
+            {"turns": [turn_with({"arguments": matchers(MATCHERS_MAX + 1)})]},
             f"testCase.turns.0.steps.0.check.arguments: at most {MATCHERS_MAX} matchers",
         ),
         (
@@ -144,7 +144,7 @@ def matchers(number: int) -> dict[str, str]:
             f"testCase.tools.look.arguments: at most {MATCHERS_MAX} matchers",
         ),
         (
-            {"turns": [one({"arguments": matchers(MATCHERS_MAX)})] * (COMPARED_MAX // MATCHERS_MAX + 1)},
+            {"turns": [turn_with({"arguments": matchers(MATCHERS_MAX)})] * (COMPARED_MAX // MATCHERS_MAX + 1)},
             f"testCase.turns: at most {COMPARED_MAX} matchers and patterns in all",
         ),
         (
@@ -277,14 +277,14 @@ def test_a_form_that_makes_a_test_case_of_a_session_builds_it_once_also_where_it
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Return a list to which each session that is built adds the number of its spans."""
     built: list[int] = []
-    build = logs.build_session
+    build = session_service.build_session
 
     def counting(turns: Iterable[Sequence[StoredSpan]], *others: Any, **options: Any) -> tuple[Turn, ...]:
         listed = [*turns]
         built.append(sum(map(len, listed)))
         return build(listed, *others, **options)
 
-    monkeypatch.setattr(logs, "build_session", counting)
+    monkeypatch.setattr(session_service, "build_session", counting)
     return built
 
 

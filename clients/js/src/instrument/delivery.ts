@@ -201,9 +201,9 @@ export class Delivery {
     const outcome = this.#givenUp(await this.#endpoint.send(body, this.#stop.signal));
     if (outcome.kind === "away") return this.#backOff(outcome);
     if (outcome.kind === "refused") {
-      this.#warnings.once(`Reprise refused ${spans} spans, which are dropped: ${outcome.words}`);
+      this.#warnings.once(`Reprise refused ${spans} spans, which are dropped: ${outcome.message}`);
     } else if (outcome.rejected > 0) {
-      this.#warnings.once(`Reprise rejected ${outcome.rejected} of ${spans} spans: ${outcome.words}`);
+      this.#warnings.once(`Reprise rejected ${outcome.rejected} of ${spans} spans: ${outcome.message}`);
     }
     this.#away = null;
     this.#failures = this.#strikes = 0;
@@ -214,12 +214,12 @@ export class Delivery {
   #givenUp(outcome: Outcome): Outcome {
     if (outcome.kind !== "away" || !outcome.broken) return outcome;
     this.#strikes += 1;
-    return this.#strikes >= STRIKES ? { kind: "refused", words: outcome.words } : outcome;
+    return this.#strikes >= STRIKES ? { kind: "refused", message: outcome.message } : outcome;
   }
 
   #backOff(away: Away): number {
     if (this.#away === null && !this.#stop.signal.aborted) {
-      warn(`Reprise accepts no spans now (${away.words}); they are kept and sent later`);
+      warn(`Reprise accepts no spans now (${away.message}); they are kept and sent later`);
     }
     this.#away = away;
     this.#failures = Math.min(this.#failures + 1, 10);

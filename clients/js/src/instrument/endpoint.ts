@@ -3,15 +3,19 @@
 const AWAY = [408, 429, 502, 503, 504];
 // What proxies, firewalls and ingresses answer while Reprise is not behind them. Reprise adds a message and a code.
 const OF_PROXIES = [401, 403, 404, 405, 407, 421];
-const WORDS_MAX = 500;
+const MESSAGE_MAX = 500;
 /** Bytes of an answer to a batch, which has a number and a message. */
 const ANSWER_MAX = 1_000_000;
 
-/** What became of a batch: stored (though not each span), refused for ever, or not taken now. */
+/**
+ * What became of a batch: stored (perhaps without some spans), refused for ever, or not accepted now (`away`).
+ *
+ * `broken` answers are errors of the server, which the same batch may cause again.
+ */
 export type Outcome =
-  | { readonly kind: "stored"; readonly rejected: number; readonly words: string }
-  | { readonly kind: "refused"; readonly words: string }
-  | { readonly kind: "away"; readonly words: string; readonly retryAfterMs: number | null; readonly broken: boolean };
+  | { readonly kind: "stored"; readonly rejected: number; readonly message: string }
+  | { readonly kind: "refused"; readonly message: string }
+  | { readonly kind: "away"; readonly message: string; readonly retryAfterMs: number | null; readonly broken: boolean };
 
 /** The address of a prompt's spans and the key that may write to it. */
 export class Endpoint {
@@ -58,34 +62,34 @@ export async function textOf(response: Response): Promise<string> {
 /** Returns what an answer means for the batch that was sent. */
 export function readAnswer(status: number, retryAfter: string | null, text: string): Outcome {
   const body = parse(text);
-  const words = `${status}: ${short(body["message"] ?? text)}`;
-  if (AWAY.includes(status)) return away(words, milliseconds(retryAfter));
-  if (status >= 500) return away(words, null, true);
+  const message = `${status}: ${short(body["message"] ?? text)}`;
+  if (AWAY.includes(status)) return away(message, milliseconds(retryAfter));
+  if (status >= 500) return away(message, null, true);
   if (status >= 300) {
     const isOfProxy = (status < 400 || OF_PROXIES.includes(status)) && !("message" in body && "code" in body);
-    return isOfProxy ? away(words) : { kind: "refused", words };
+    return isOfProxy ? away(message) : { kind: "refused", message };
   }
   const partial = body["partialSuccess"];
   if (typeof partial !== "object" || partial === null) return away("the answer is not that of Reprise");
   const { rejectedSpans, errorMessage } = partial as Record<string, unknown>;
-  return { kind: "stored", rejected: Number(rejectedSpans ?? 0) || 0, words: short(errorMessage) };
+  return { kind: "stored", rejected: Number(rejectedSpans ?? 0) || 0, message: short(errorMessage) };
 }
 
-function away(words: string, retryAfterMs: number | null = null, broken = false): Outcome {
-  return { kind: "away", words, retryAfterMs, broken };
+function away(message: string, retryAfterMs: number | null = null, broken = false): Outcome {
+  return { kind: "away", message, retryAfterMs, broken };
 }
 
 function parse(text: string): Record<string, unknown> {
   try {
-    const found: unknown = JSON.parse(text);
-    return typeof found === "object" && found !== null ? (found as Record<string, unknown>) : {};
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
   } catch {
     return {};
   }
 }
 
 function short(text: unknown): string {
-  return String(text ?? "").replaceAll(/\s+/g, " ").trim().slice(0, WORDS_MAX);
+  return String(text ?? "").replaceAll(/\s+/g, " ").trim().slice(0, MESSAGE_MAX);
 }
 
 function milliseconds(retryAfter: string | null): number | null {

@@ -50,20 +50,20 @@ def _replayed(function: Any, name: str) -> Any:
 
     def arguments(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         bound = signature.bind(*args, **kwargs).arguments
-        several = [each.name for each in signature.parameters.values() if each.kind is inspect.Parameter.VAR_KEYWORD]
-        for parameter in several:
-            bound.update(bound.pop(parameter, {}))
+        for parameter in signature.parameters.values():
+            if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+                bound.update(bound.pop(parameter.name, {}))
         return bound
 
     if inspect.iscoroutinefunction(function):
 
         @wraps(function)
-        async def replayed_later(*args: Any, **kwargs: Any) -> Any:
+        async def replayed_coroutine(*args: Any, **kwargs: Any) -> Any:
             if not os.environ.get(_TOKEN):
                 return await function(*args, **kwargs)
             return await asyncio.to_thread(call, name, arguments(args, kwargs))
 
-        return replayed_later
+        return replayed_coroutine
 
     @wraps(function)
     def replayed(*args: Any, **kwargs: Any) -> Any:

@@ -19,8 +19,8 @@ _FORBIDDEN = re.compile(r"[^\t\n\r\x20-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]
 # Characters that are looked at in one call into C, during which no other thread runs.
 _PIECE = 64 * 1024
 _MARKUP = re.compile(r"[\\`*_\[<&]")
-# Inline parsing needs time quadratic in a title's brackets. What is beyond this is used unchanged, in which
-# markup, but for addresses, is separators anyway.
+# Inline parsing needs time quadratic in a title's brackets. A title beyond this is not parsed: most of its markup are
+# characters that `element_name` makes separators, only the addresses of links become words of the name.
 _LONGEST_PARSED_TITLE = 300
 _MARKS_IN_A_TITLE = 40
 MARKS_IN_ALL = 5_000
@@ -79,11 +79,11 @@ class _Titles:
 
     def without_markup(self, title: str) -> str:
         """Return a title without its markup; one that is too long, or has too many marks, unchanged."""
-        if len(title) > _LONGEST_PARSED_TITLE or not self._parsed(len(_MARKUP.findall(title))):
+        if len(title) > _LONGEST_PARSED_TITLE or not self._may_parse(len(_MARKUP.findall(title))):
             return title
         return self._without_markup(title)
 
-    def _parsed(self, marks: int) -> bool:
+    def _may_parse(self, marks: int) -> bool:
         """Return whether a title of so many marks is parsed, and spend them from the budget."""
         if not 0 < marks <= min(_MARKS_IN_A_TITLE, self._marks_left):
             return False

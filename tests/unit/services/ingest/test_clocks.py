@@ -30,7 +30,20 @@ class Clock:
         """The codes of the warnings about a batch that arrives `after_s` after the last one."""
         self.now += timedelta(seconds=after_s)
         end_ns = int((self.now.timestamp() - delay_s) * 10**9)
-        span = Span(b"t" * 16, b"s" * 8, None, "chat", scope, end_ns - 1, end_ns, 7, None, memoryview(b""), {}, False)
+        span = Span(
+            trace_id=b"t" * 16,
+            span_id=b"s" * 8,
+            parent_span_id=None,
+            name="chat",
+            scope=scope,
+            start_ns=end_ns - 1,
+            end_ns=end_ns,
+            prompt_id=7,
+            conversation_id=None,
+            raw=memoryview(b""),
+            attributes={},
+            failed=False,
+        )
         return [row.code for row in self.watch.warnings(project_id, [span])]
 
     def receive_all(self, delays: Iterable[float]) -> list[str]:

@@ -67,8 +67,8 @@ def _is_ours(forge: Forge, comment: Mapping[str, Any], marker: str) -> bool:
 
 def _within(comment: Mapping[str, Any], key: str, field: str) -> Any:
     """Return a field of the object under a key; None without either, as for a comment of a deleted account."""
-    found = comment.get(key)
-    return found.get(field) if isinstance(found, dict) else None
+    holder = comment.get(key)
+    return holder.get(field) if isinstance(holder, dict) else None
 
 
 def _comments(forge: Forge) -> Iterator[Mapping[str, Any]]:

@@ -6,6 +6,7 @@ _captured = True
 
 
 def captured() -> bool:
+    """Return whether spans record the contents of calls."""
     return _captured
 
 

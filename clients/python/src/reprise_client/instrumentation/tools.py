@@ -34,7 +34,7 @@ class ToolCall(AbstractContextManager["ToolCall"]):
         )
         self._span = self._current.__enter__()
         if self._span.is_recording():
-            self._span.set_attributes(self._described())
+            self._span.set_attributes(self._attributes())
         return self
 
     def __exit__(
@@ -47,13 +47,13 @@ class ToolCall(AbstractContextManager["ToolCall"]):
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
         return recorded(function, self.name)
 
-    def _described(self) -> dict[str, str]:
-        described = {"gen_ai.tool.name": self.name, "gen_ai.tool.type": "function"}
+    def _attributes(self) -> dict[str, str]:
+        attributes = {"gen_ai.tool.name": self.name, "gen_ai.tool.type": "function"}
         if self.call_id:
-            described["gen_ai.tool.call.id"] = self.call_id
+            attributes["gen_ai.tool.call.id"] = self.call_id
         if captured():
-            described["gen_ai.tool.call.arguments"] = to_json(self.arguments or {})
-        return described
+            attributes["gen_ai.tool.call.arguments"] = to_json(self.arguments or {})
+        return attributes
 
 
 @overload

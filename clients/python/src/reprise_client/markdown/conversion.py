@@ -44,9 +44,10 @@ class _Titles:
 
 
 def _without_underline(line: str) -> str:
-    """Return the line as the scanner reads it, to which a carriage return by itself is a character like any other.
+    """Return the line for the scanner, rewritten where the server's parser reads it in another way.
 
-    A line of marks underlines nothing: it is text, an item of a list or a thematic break, whatever the rest is.
+    A carriage return within a line is an ordinary character. A line of only `=` or `-` underlines no heading: it stays
+    text, an item of a list or a thematic break.
     """
     line = line.replace("\r", "x")
     match = _MARKS_ALONE.fullmatch(line) if line[-1:] in _LAST_MARKS else None
@@ -54,6 +55,7 @@ def _without_underline(line: str) -> str:
 
 
 def _rewritten(indent: str, marks: str, blanks: str) -> str:
+    """Return a line of marks as one that the scanner reads as the same block, and never as an underline."""
     if marks[0] in "`~":
         return indent + marks + " " * len(blanks)
     if marks[0] == "=" or len(marks) == 2:

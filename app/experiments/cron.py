@@ -15,7 +15,7 @@ ZONE_MAX = 64
 MISSED_MAX = 1_000
 """Missed due times that are counted."""
 _MINUTE = timedelta(minutes=1)
-_LEAST = timedelta(hours=1)
+_LEAST = timedelta(hours=1)  # between two due times
 _COMPARED = 30
 _SOME_DAY = datetime(2026, 1, 1, tzinfo=UTC)
 

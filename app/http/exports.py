@@ -26,7 +26,7 @@ NDJSON, CSV = "application/x-ndjson", "text/csv"
 EXPORTS_PER_ORGANIZATION = 8
 # A caller that receives no piece within this time is gone. Long records are sent in pieces for slow connections.
 STALLED_S = 60.0
-PIECE = 64 * 1024
+PIECE = 64 * 1024  # characters
 # Longer JSON is streamed.
 WHOLE_BYTES_MAX = 1024 * 1024
 

@@ -12,6 +12,7 @@ from app.errors import Invalid, TooLarge, UnsupportedMediaType
 ENCODINGS = ("", "identity", "gzip", "deflate")
 # The largest batch from a program that compresses in blocks of 64 KiB has about a thousand members.
 MEMBERS_MAX = 2_000
+# The most bytes that one call writes, and reads.
 _STEP = 1024 * 1024
 _INPUT = 16 * 1024
 # zlib reads gzip and zlib frames with these window bits; "deflate" in the wild also comes without any frame.

@@ -25,7 +25,7 @@ does not report which, and a good pattern may be as large, so this is measured.
 """
 # The search of a text can't be interrupted. A program of so many instructions may need 0.1 s for 64 KiB.
 _SMALL_PROGRAM = 100
-_PIECE = 64 * 1024
+_PIECE = 64 * 1024  # characters
 
 # Characters that can be read in the time of a match, and in that of comparing a key or an index.
 _CHARACTERS_OF_A_MATCH = 4 * 1024

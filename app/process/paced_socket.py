@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 # A longer head is refused before its end arrives. So is a head with a bare line feed, which is always an error.
 HEAD_BYTES = 64 * 1024
 HEAD_END = re.compile(rb"\r\n\r\n|(?<!\r)\n")
+# Bytes that are read together: of a head, and of an unwanted body.
 PIECE = 16 * 1024
 CHUNK = 64 * 1024
 # Limits for reading an unwanted body: bytes, seconds, and how many seconds its sender may fall behind.

@@ -23,7 +23,7 @@ EVENT_LINES = 100
 ELEMENTS = 250_000
 PIECES_FACTOR = 2
 """How many times as much as an answer the pieces may count in which it is received, each at least `EVENT_BYTES`."""
-_PIECE = 64 * 1024
+_PIECE = 64 * 1024  # bytes
 _EVENT_END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 _LONGEST_END = 4
 

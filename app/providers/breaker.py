@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from app.errors import ProviderError
 from app.providers.failures import ProviderFailure
 
+# A circuit opens by these three, and stays open for the fourth: see `CallBreaker`.
 WINDOW_S = 60.0
 CALLS = 10
 SHARE = 0.5

@@ -26,7 +26,7 @@ IDLE_S = 30.0
 # The number of hosts with open connections, and the most idle connections of each.
 _HOSTS = 256
 _IDLE_CONNECTIONS = 1024
-_PIECE = 64 * 1024
+_PIECE = 64 * 1024  # bytes
 
 
 def refuse(host: str) -> None:

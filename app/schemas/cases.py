@@ -186,6 +186,7 @@ class ImportSchema(StrictSchema):
         return file | {"test_case": document}
 
 
+# Before the document, which has turns: an answer gets its name where it is made first.
 CaseTurn = answer_of(types.CaseTurn, "TestCaseTurn")
 CaseDocument = answer_of(types.TestCase, "TestCaseDocument")
 

@@ -18,6 +18,7 @@ from app.services.prompts.content import PromptContent, with_defaults
 from app.services.prompts.drafts import DraftChange, NewPrompt
 from app.services.prompts.service import PromptListPage, PromptView
 
+# Characters of a name, of a text and of a commit message, and prompts of a page, at most.
 NAME = 128
 VALUE = 500_000
 MESSAGE = 500

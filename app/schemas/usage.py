@@ -21,6 +21,7 @@ from app.schemas.traces import Billed, CalledModelSchema
 from app.services.ingest.observed import ObservedGroup, observed_total
 from app.services.runs import usage
 
+# The days of a query without a beginning, and the most of any query.
 DAYS = 30
 DAYS_MAX = 3660
 

@@ -26,7 +26,7 @@ BUCKET_BYTES, BLOCK_BYTES = 1024 * 1024, 8 * 1024 * 1024
 """The longest lines of a bucket, and of all buckets of a block: a turn is not indexed if its words do not fit."""
 ATTEMPTS = 3
 """How many times the words of turns are tried to fit into their block."""
-ALL = (1 << TURNS) - 1
+ALL = (1 << TURNS) - 1  # the set of all turns
 _MARKS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+-"
 _BITS = {mark: 1 << index for index, mark in enumerate(_MARKS)}
 # The marks of each value of each byte of a set.

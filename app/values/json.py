@@ -16,7 +16,7 @@ from app.values.structs import decoder
 
 MAX_DEPTH = 64
 """Levels of lists and objects that are kept as such in content that came from outside."""
-_PIECE = 1024 * 1024
+_PIECE = 1024 * 1024  # bytes
 _BOM = b"\xef\xbb\xbf"
 # Every escape is consumed in turn, so that an escaped backslash before a `u` is never taken for its start.
 _ESCAPE = re.compile(

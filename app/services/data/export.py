@@ -25,7 +25,7 @@ from app.services.sessions.service import Session, SessionService
 from app.timestamps import ns_of
 
 Row = TypeVar("Row")
-PAGE = 100
+PAGE = 100  # runs or sessions that one statement reads
 # Test cases are read completely, and each may have 4 MiB.
 CASES_PAGE = 5
 

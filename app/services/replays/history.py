@@ -19,7 +19,7 @@ from app.services.prompts.reader import PromptReader
 from app.services.replays.frozen import faults_text, shown_name
 
 DRAFTS_MAX = 100
-TREND = 12
+TREND = 12  # replays of a test case that its trend shows
 BATCH_MAX = 500
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
-from itertools import groupby
+from itertools import chain, groupby
 from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ from app.models.experiments import experiments
 from app.models.judge_audits import judge_audits
 from app.models.organizations import projects
 from app.models.prompt_versions import prompt_versions
-from app.models.prompts import prompts
+from app.models.prompts import labels_of, prompts
 from app.models.replays import UNFINISHED, replays
 from app.models.runs import runs
 from app.models.sessions import SessionRow, sessions
@@ -33,7 +33,7 @@ from app.sessions.sums import SessionTotals
 
 TURNS_MAX = 200
 """Turns of the longest session that is checked: reading longer ones would delay other rules."""
-TURNS_AT_ONCE, SPANS_AT_ONCE = 2_000, 500
+TURNS_AT_ONCE, SPANS_AT_ONCE = TURNS_MAX, 500
 """Turns' facts, and spans, that are in memory together, unless one turn has more."""
 SILENT = timedelta(minutes=10)
 """The time after which a worker without a heartbeat has lost its work, which the clock gives away within a minute."""
@@ -132,12 +132,11 @@ def _unreadable_spans(connection: Connection, project_id: int, ids: Sequence[int
 
 
 def _unknown_versions(connection: Connection, project_id: int, ids: Sequence[int], now: datetime) -> Iterable[int]:
-    c, v = prompts.c, prompt_versions.c
-    labelled = connection.execute(select(c.id, c.labels).where(c.project_id == project_id, c.id.in_(ids))).all()
-    hashes = {id_: set[str]() for id_, _ in labelled}
-    for id_, labels in labelled:
-        for label in labels.values():
-            hashes[id_] |= {label.commit_hash} | ({label.split.commit_hash} if label.split else set())
+    v = prompt_versions.c
+    hashes = {
+        id_: set(chain.from_iterable(label.commit_hashes for label in labels.values()))
+        for id_, labels in labels_of(connection, project_id=project_id, prompt_ids=ids)
+    }
     named = sorted(set().union(*hashes.values()))
     known = connection.execute(
         select(v.prompt_id, v.commit_hash).where(v.prompt_id.in_(sorted(hashes)), v.commit_hash.in_(named))

@@ -138,10 +138,8 @@ LABELS_AT_ONCE = 1024 * 1024
 """Bytes of the labels of prompts that are in memory at once: those of a prompt may name thousands of test cases."""
 
 
-def versions_of_label(
-    connection: Connection, *, project_id: int, prompt_ids: Sequence[int], label: str
-) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """Yield the prompts that have a label, with the hashes of the versions that it points to."""
+def labels_of(connection: Connection, *, project_id: int, prompt_ids: Sequence[int]) -> Iterator[tuple[int, Labels]]:
+    """Yield the ids of the prompts that have labels, with these."""
     of_project = (_C.project_id == project_id, _C.labels.is_not(None), _C.erased_at.is_(None))
     for ids in queries.pieces(prompt_ids):
         sizes = queries.id_pairs(
@@ -149,7 +147,7 @@ def versions_of_label(
         )
         for piece in bulk.by_size(list(sizes), sizes.__getitem__, LABELS_AT_ONCE):
             rows = connection.execute(select(_C.id, _C.labels).where(*of_project, _C.id.in_(piece)))
-            yield from ((id_, labels[label].commit_hashes) for id_, labels in rows if label in labels)
+            yield from ((id_, labels) for id_, labels in rows)
 
 
 def require_known(connection: Connection, *, project_id: int, prompt_id: int) -> None:

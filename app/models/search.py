@@ -294,7 +294,10 @@ def turns_by_id(connection: Connection, *, project_id: int, ids: Sequence[int]) 
     return turns
 
 
-def turns_of_sessions(connection: Connection, *, project_id: int, session_keys: Sequence[bytes]) -> list[IndexedTurn]:
-    """List the turns of sessions, in order within each session."""
-    statement = _TURN.where(no_index(_T.project_id) == project_id, _T.session_key.in_(session_keys))
-    return queries.list_rows(connection, IndexedTurn, statement.order_by(_T.session_key, _T.start_ns, _T.trace_id))
+def turns_of_sessions(
+    connection: Connection, *, project_id: int, session_keys: Sequence[bytes], limit: int
+) -> list[IndexedTurn]:
+    """List the turns of sessions, in order within each session, at most `limit`."""
+    of_sessions = _TURN.where(no_index(_T.project_id) == project_id, _T.session_key.in_(session_keys))
+    in_order = of_sessions.order_by(_T.session_key, _T.start_ns, _T.trace_id)
+    return queries.list_rows(connection, IndexedTurn, in_order.limit(limit))

@@ -7,11 +7,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, and_, func, or_, select
+from sqlalchemy import ColumnElement, Connection, and_, case, func, or_, select
 
 from app.models import queries
 from app.models.base import no_index
-from app.models.prompts import prompts, versions_of_label
+from app.models.prompts import labels_of, prompts
 from app.models.scores import ScoreRange
 from app.models.sessions import SessionRow, sessions
 from app.models.turns import turns
@@ -211,8 +211,9 @@ def _of_label(connection: Connection, conditions: Conditions, label: str, ids: S
     of_sessions = select(_C.prompt_id).distinct().where(no_index(_C.project_id) == project_id, _C.id.in_(ids))
     prompt_ids = list(connection.scalars(of_sessions))
     prompts_of: dict[tuple[str, ...], list[int]] = defaultdict(list)
-    for prompt_id, hashes in versions_of_label(connection, project_id=project_id, prompt_ids=prompt_ids, label=label):
-        prompts_of[hashes].append(prompt_id)
+    for prompt_id, labels in labels_of(connection, project_id=project_id, prompt_ids=prompt_ids):
+        if label in labels:
+            prompts_of[labels[label].commit_hashes].append(prompt_id)
     of_prompts = (
         and_(_C.prompt_id.in_(prompt_ids), or_(*(_has("version", commit_hash) for commit_hash in hashes)))
         for hashes, prompt_ids in prompts_of.items()
@@ -240,14 +241,15 @@ def previews(connection: Connection, rows: Sequence[SessionRow]) -> dict[bytes, 
     return openings
 
 
-def turn_counts(connection: Connection, *, project_id: int, session_keys: Sequence[bytes]) -> dict[bytes, int]:
-    """Return the number of turns of sessions."""
+def turn_counts(
+    connection: Connection, *, project_id: int, session_keys: Sequence[bytes], unknown: int
+) -> dict[bytes, int]:
+    """Return the number of turns of sessions; `unknown` for those with unknown sums."""
     counts: dict[bytes, int] = {}
     for piece in queries.pieces(session_keys):
         of_keys = (no_index(_C.project_id) == project_id, _C.session_key.in_(piece))
-        counts.update(
-            (row.session_key, row.turns) for row in connection.execute(select(_C.session_key, _C.turns).where(*of_keys))
-        )
+        number = case((_C.errors.is_(None), unknown), else_=_C.turns)
+        counts.update((key, count) for key, count in connection.execute(select(_C.session_key, number).where(*of_keys)))
     return counts
 
 

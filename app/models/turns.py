@@ -172,6 +172,36 @@ def first_traces(
         yield from earliest.items()
 
 
+def count_turns(connection: Connection, *, project_id: int, session_key: bytes) -> int:
+    c = turns.c
+    of_session = no_index(c.project_id) == project_id, c.session_key == session_key
+    return connection.scalar(select(func.count()).where(*of_session)) or 0
+
+
+def traces_of(
+    connection: Connection, *, project_id: int, session_key: bytes, offset: int = 0, limit: int | None = None
+) -> list[bytes]:
+    """List the traces of a session in the order of `list_turns`: at most `limit` after the first `offset`."""
+    c = turns.c
+    of_session = select(c.trace_id).where(no_index(c.project_id) == project_id, c.session_key == session_key)
+    return list(connection.scalars(of_session.order_by(c.start_ns, c.trace_id).offset(offset).limit(limit)))
+
+
+FACTS_AT_ONCE = 100
+"""Turns of which the facts are in memory at once."""
+
+
+def facts_of(
+    connection: Connection, *, project_id: int, prompt_id: int, trace_ids: Sequence[bytes]
+) -> Iterator[tuple[bytes, bytes]]:
+    """Yield the stored turns of a prompt among `trace_ids` with their facts, in no order; few are read at once."""
+    c = turns.c
+    of_prompt = select(c.trace_id, c.facts).where(no_index(c.project_id) == project_id, c.prompt_id == prompt_id)
+    for start in range(0, len(trace_ids), FACTS_AT_ONCE):
+        piece = of_prompt.where(c.trace_id.in_(trace_ids[start : start + FACTS_AT_ONCE]))
+        yield from ((trace_id, facts) for trace_id, facts in connection.execute(piece))
+
+
 def turns_in_pieces(
     connection: Connection, *, project_id: int, session_key: bytes, size: int = 100
 ) -> Iterator[list[TurnRow]]:

@@ -22,6 +22,7 @@ from app.sessions.bounds import count_within
 from app.sessions.copies import mark_copies
 from app.sessions.later_questions import divided, first_end_and_last_start
 from app.sessions.model_calls import MAX_NAMES, NAMES_BYTES, ModelCalls, calls_of, summed
+from app.sessions.outlines import Key, Opening, TurnOutline
 from app.sessions.payers import has_agent_tokens, paying
 from app.sessions.spans import FullSpan, Records, StoredSpan, TurnSpan, read_turn, view_of
 from app.sessions.types import Usage
@@ -40,17 +41,13 @@ EDITION = 1
 _OF_AI_SDK = "ai.response.id"
 _NO_NAMES = {""}
 
-Key = tuple[int, int, bytes]
-"""Start, end and id of a span: the order in which "the first" of a turn is chosen."""
 Extent = tuple[int, int]
 """The first start and the last end of some calls."""
-Opening = tuple[Key, str]
-"""The text that a span opens its turn with."""
 User = tuple[int, Key, str]
 """The rank of the attribute that names a user, lower is better, the span that has it, and the user's id."""
 
 
-class TurnFacts(msgspec.Struct, frozen=True, gc=False):
+class TurnFacts(TurnOutline, frozen=True, gc=False):
     """The facts of some spans of a turn.
 
     `errors` counts spans with an error as status, `tool_errors` the tool calls among them.
@@ -65,15 +62,10 @@ class TurnFacts(msgspec.Struct, frozen=True, gc=False):
     may begin a turn. The number of `turns` in the trace is known when it is recounted.
     """
 
-    start_ns: int
-    end_ns: int
-    span_count: int
     conversation: tuple[Key, str] | None = None
-    opening: Opening | None = None
     usage: Usage = Usage()
     models: frozenset[str] = frozenset()
     prompt_versions: frozenset[str] = frozenset()
-    errors: int = 0
     conversation_rank: int = 0
     tool_calls: int = 0
     tool_errors: int = 0
@@ -82,17 +74,14 @@ class TurnFacts(msgspec.Struct, frozen=True, gc=False):
     user: User | None = None
     calls: tuple[ModelCalls, ...] = ()
     edition: int = 0
-    agent_opening: Opening | None = None
     chats_extent: Extent | None = None
     tools_extent: Extent | None = None
-    root_opening: Opening | None = None
     has_agent: bool = False
     response: tuple[Key, str] | None = None
     joined: bytes | None = None
     has_agent_tokens: bool = False
     counts_agents: bool = False
     around_turns: Extent | None = None
-    turns: int = 1
 
     @classmethod
     def of(cls, spans: Iterable[Span], hashes: Container[str] = (), budget: WorkBudget = UNLIMITED) -> TurnFacts:
@@ -132,12 +121,6 @@ class TurnFacts(msgspec.Struct, frozen=True, gc=False):
     def may_have_turns(self) -> bool:
         """Return whether the trace may be several turns."""
         return self.around_turns is not None and self.around_turns[0] <= self.around_turns[1]
-
-    @property
-    def preview(self) -> str | None:
-        """The text that the turn opens with."""
-        opening = self.opening or self.agent_opening or self.root_opening
-        return opening[1] if opening else None
 
     def bill(self, prices: PriceBook) -> Bill:
         """Return the cost of the turn's model calls."""

@@ -20,7 +20,8 @@ from app.models.spans import TurnKey
 from app.otlp.logs import events_of
 from app.services.ingest.turns import add_openings
 from app.services.prompts.adoption import AdoptionService
-from app.sessions.facts import Opening, opening_of
+from app.sessions.facts import opening_of
+from app.sessions.outlines import Opening
 from app.timestamps import Now
 
 BYTES_IN_MEMORY = 16 * 1024 * 1024

@@ -18,7 +18,8 @@ from app.models.sessions import SessionRow
 from app.models.spans import TurnKey
 from app.models.turns import TurnRow
 from app.otlp.span import Span
-from app.sessions.facts import Opening, TurnFacts, dump, load, merge
+from app.sessions.facts import TurnFacts, dump, load, merge
+from app.sessions.outlines import Opening
 from app.sessions.recounting import agents_may_pay, has_several_calls, may_share_calls
 from app.sessions.sums import SessionTotals
 from app.values.budget import UNLIMITED, WorkBudget

@@ -203,7 +203,7 @@ class OnlineCheckRunner:
                 return None
             if sizes_of(connection, project_id=check.project_id, keys=[row.key])[row.key] > CHECK_BYTES:
                 return CheckOutcome(None, TOO_LONG.reason)
-            built = built_session(connection, session, [row], [load(row.facts)], NO_PRICES, most=2 * CHECK_BYTES)
+            built = built_session(connection, session, [row.trace_id], NO_PRICES, most=2 * CHECK_BYTES)
         return next(map(_answer_of, built.turns), None)
 
     def _outcome(self, check: OnlineCheck, question: str, answer: str, spending: JudgeSpending) -> CheckOutcome:

@@ -13,12 +13,12 @@ from operator import and_
 from sqlalchemy import Connection
 
 from app.errors import Invalid
-from app.models import bulk, search, session_list, sessions, turns
+from app.models import bulk, search, session_list, sessions
 from app.models.search import IndexedTurn
 from app.search.blocks import ALL, TURNS, needed, turns_with, unindexed_in
 from app.search.query import Query, Term, parse
 from app.services.search.indexing import TURNS_AT_ONCE, SearchIndexer, built_turns, in_groups
-from app.sessions.facts import load
+from app.services.search.turn_numbers import NUMBERED_MAX, turn_numbers
 from app.sessions.turn_texts import Kind, LoneTurn, TurnText, texts_in
 from app.values.budget import OverBudget, WorkBudget
 
@@ -29,8 +29,8 @@ FIRST_BLOCKS, BLOCKS_AT_ONCE = 50, 250
 """Blocks that are read together: the newest first, which show whether a word is frequent, then the others."""
 WORDS_MAX = 128 * 1024
 """KiB of the index that are read to find rare words, or to narrow the turns of sessions."""
-LISTED_MAX = 10_000
-"""Turns of sessions that are listed together; of one session all are."""
+LISTED_MAX, SEARCHED_MAX = 10_000, 50_000
+"""Turns of sessions that are listed together, and turns of one session that are searched: the first ones."""
 AROUND = 60
 """Characters of a hit's text before and after the words, and at most as many of the words themselves."""
 
@@ -59,14 +59,13 @@ class Hit:
 class FoundTurn:
     """A turn that may match, with the number of its trace in its session, and its hit if its texts were read.
 
-    `traces` is the number of the session's traces: each is a turn, or several of a conversation in one trace. The hit
-    counts the turns from the first one of the trace. If the turn is `indexed`, the index shows that it has all words of
+    Each trace is a turn, or several of a conversation. The hit counts the turns from the first one of the trace. If the
+    turn is `indexed`, the index shows that it has all words of
     the query and none of the excluded ones.
     """
 
     number: int
     turn: IndexedTurn
-    traces: int
     indexed: bool = True
     hit: Hit | None = None
 
@@ -175,22 +174,22 @@ class SearchService:
         self, connection: Connection, project_id: int, query: Query, session_keys: Sequence[bytes]
     ) -> dict[bytes, list[FoundTurn]]:
         """Return the turns that may have the words of the query, in order, by session key."""
-        listed = search.turns_of_sessions(connection, project_id=project_id, session_keys=session_keys)
+        listed = search.turns_of_sessions(
+            connection, project_id=project_id, session_keys=session_keys, limit=SEARCHED_MAX
+        )
         sets = dict.fromkeys({turn.place[0] for turn in listed}, ALL)
         unindexed: Sets = defaultdict(int)
         budget = WorkBudget(WORDS_MAX)
         for bucket, terms in needed(query).items():
             sets = self._narrowed(connection, project_id, sets, bucket, terms, budget, unindexed)
         numbers: Counter[bytes] = Counter()
-        traces = Counter(turn.session_key for turn in listed)
         candidates: dict[bytes, list[FoundTurn]] = defaultdict(list)
         for turn in listed:
             numbers[turn.session_key] += 1
             block, index = turn.place
             if sets.get(block, 0) >> index & 1:
                 indexed = not unindexed[block] >> index & 1
-                number = numbers[turn.session_key]
-                candidates[turn.session_key].append(FoundTurn(number, turn, traces[turn.session_key], indexed))
+                candidates[turn.session_key].append(FoundTurn(numbers[turn.session_key], turn, indexed))
         return candidates
 
     def _narrowed(
@@ -235,21 +234,27 @@ class SearchService:
 
 def _with_few_turns(connection: Connection, project_id: int, session_keys: Sequence[bytes]) -> Sequence[bytes]:
     """Return the first sessions, which have at most `LISTED_MAX` turns together; at least one."""
-    turns_by_key = session_list.turn_counts(connection, project_id=project_id, session_keys=session_keys)
+    turns_by_key = session_list.turn_counts(
+        connection, project_id=project_id, session_keys=session_keys, unknown=LISTED_MAX
+    )
     return next(bulk.by_size(session_keys, lambda key: turns_by_key.get(key, 0), LISTED_MAX), ())
 
 
 def _turns_before(connection: Connection, project_id: int, first: Iterable[FoundTurn]) -> dict[bytes, int]:
-    """Return the number of turns before the traces of these turns, by session key."""
+    """Return the number of turns before the traces of these turns, by session key.
+
+    Facts of at most `NUMBERED_MAX` traces are read. Each other trace counts as one turn.
+    """
     by_key = {turn.turn.session_key: turn for turn in first}
     before = {key: turn.number - 1 for key, turn in by_key.items()}
     later = [key for key, turn in by_key.items() if turn.number > 1]
     rows = sessions.find_sessions(connection, project_id=project_id, session_keys=later) if later else []
+    left = NUMBERED_MAX
     for row in rows:
-        turn = by_key[row.session_key]
-        if row.turns > turn.traces:
-            listed = turns.list_turns(connection, project_id=project_id, session_keys=[row.session_key])
-            before[row.session_key] = sum(load(stored.facts).turns for stored in listed[: turn.number - 1])
+        index = by_key[row.session_key].number - 1
+        numbers = turn_numbers(connection, row, most=min(left, index))
+        before[row.session_key] = numbers.number_of(index) - 1
+        left -= len(numbers.firsts) - 1
     return before
 
 

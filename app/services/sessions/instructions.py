@@ -174,7 +174,7 @@ class InstructionService:
             count += 1
             if turn is None or load(turn.facts).prompt_versions:
                 continue
-            read = read_spans(connection, session, [turn], most=min(left, SMALL_BYTES))
+            read = read_spans(connection, session, [turn.trace_id], most=min(left, SMALL_BYTES))
             left -= sum(len(span.raw) for span in read.spans) + sum(len(body) for _, body in read.records)
             if text := instruction_of(read_turn(read.spans, None, events_of(read.records))):
                 instructions.append(RecordedInstruction(session.session_key.hex(), turn.start_ns, text))

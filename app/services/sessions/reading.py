@@ -17,7 +17,6 @@ from app.models import log_records, span_sizes, spans
 from app.models.sessions import SessionRow
 from app.models.span_bodies import SpanKey
 from app.models.spans import StoredSpanRow
-from app.models.turns import TurnRow
 from app.otlp.protobuf import is_protobuf
 from app.services.accounts.projects import Owners
 from app.services.search.turn_sizes import sizes_of
@@ -29,6 +28,8 @@ AT_ONCE_BYTES, SHARE_PERCENT, WAIT_S = 64 * 1024 * 1024, 25, 60.0
 """What a process reads of sessions at once, the share of an organization, and how long a session waits."""
 MEMORY_PER_BYTE = 2
 """The memory for each byte of the limits, as `_memory` counts it."""
+BYTES_PER_TURN = 2 * 1024
+"""The bytes that each turn counts, however short its spans are."""
 BYTES_PER_ELEMENT = 64
 """The memory that a bracket or a comma counts: an empty list of two bytes needs a hundred."""
 _FOUR_BYTES = (b"\xf0", b"\xf1", b"\xf2", b"\xf3", b"\xf4", b"\\ud", b"\\uD")
@@ -44,11 +45,12 @@ class NeedsPlace(Exception):
 
 @dataclass(slots=True)
 class ReadSpans:
-    """The spans and log records that were read, and the number of spans of each trace that were left out."""
+    """The spans and log records that were read, and what was left out: spans of each trace, and turns after these."""
 
     spans: list[StoredSpanRow] = field(default_factory=list)
     records: list[tuple[SpanKey, bytes]] = field(default_factory=list)
     left_out: Counter[bytes] = field(default_factory=Counter)
+    later_turns: int = 0
 
     def add(
         self,
@@ -103,7 +105,7 @@ class _Until:
 def read_spans(
     connection: Connection,
     row: SessionRow,
-    turns: Sequence[TurnRow],
+    trace_ids: Sequence[bytes],
     *,
     most: int | None,
     least_of: Collection[bytes] = (),
@@ -115,34 +117,40 @@ def read_spans(
     `NeedsPlace` if the turns need more than `SMALL_BYTES`.
     """
     read, left = ReadSpans(), SMALL_BYTES if most is None else most
-    sizes = sizes_of(connection, project_id=row.project_id, keys=[turn.key for turn in turns])
-    memory, size = (most or RECORD_BYTES) * MEMORY_PER_BYTE, sum(sizes.values())
+    sizes = _sizes_of(connection, row, trace_ids)
+    memory, size = (most or RECORD_BYTES) * MEMORY_PER_BYTE, sum(sizes)
+    if most is None and size + BYTES_PER_TURN * len(trace_ids) > left:
+        raise NeedsPlace(size + BYTES_PER_TURN * len(trace_ids))
     if size <= left:
-        read.add(connection, row, [turn.trace_id for turn in turns], limit=limit)
-    elif most is None:
-        raise NeedsPlace(size)
+        read.add(connection, row, trace_ids, limit=limit)
     else:
-        for turn in turns:
-            until = _until(connection, row, turn, left, turn.trace_id in least_of) if sizes[turn.key] > left else None
-            read.add(connection, row, [turn.trace_id], until, limit)
-            read.left_out[turn.trace_id] += until.spans_left_out if until else 0
-            left = max(0, left - (until.size if until else sizes[turn.key]))
+        for trace_id, size in zip(trace_ids, sizes, strict=True):
+            until = _until(connection, row, trace_id, left, trace_id in least_of) if size > left else None
+            read.add(connection, row, [trace_id], until, limit)
+            read.left_out[trace_id] += until.spans_left_out if until else 0
+            left = max(0, left - (until.size if until else size))
     read.keep_within(memory, least_of)
     return read
 
 
-def turns_within(connection: Connection, row: SessionRow, turns: Sequence[TurnRow], most: int) -> Sequence[TurnRow]:
+def turns_within(connection: Connection, row: SessionRow, trace_ids: Sequence[bytes], most: int) -> Sequence[bytes]:
     """Return the first turns, until they need `most` bytes together."""
-    sizes = sizes_of(connection, project_id=row.project_id, keys=[turn.key for turn in turns])
-    totals = accumulate(sizes[turn.key] for turn in turns)
-    return turns[: sum(1 for total in totals if total <= most)]
+    totals = accumulate(_sizes_of(connection, row, trace_ids))
+    return trace_ids[: sum(1 for total in totals if total <= most)]
 
 
-def _until(connection: Connection, row: SessionRow, turn: TurnRow, left: int, at_least_one: bool) -> _Until:
-    of_spans = span_sizes.sizes_of(connection, project_id=row.project_id, key=turn.key)
+def _sizes_of(connection: Connection, row: SessionRow, trace_ids: Sequence[bytes]) -> list[int]:
+    """Return the bytes of the spans and log records of each turn."""
+    keys = [(row.prompt_id, trace_id) for trace_id in trace_ids]
+    sizes = sizes_of(connection, project_id=row.project_id, keys=keys)
+    return [sizes[key] for key in keys]
+
+
+def _until(connection: Connection, row: SessionRow, trace_id: bytes, left: int, at_least_one: bool) -> _Until:
+    of_spans = span_sizes.sizes_of(connection, project_id=row.project_id, key=(row.prompt_id, trace_id))
     spans_read = _fitting(of_spans, left, at_least_one)
     size = sum(size for _, size in spans_read)
-    logged = log_records.sizes_of(connection, project_id=row.project_id, trace_ids=[turn.trace_id])
+    logged = log_records.sizes_of(connection, project_id=row.project_id, trace_ids=[trace_id])
     of_records = _fitting([(id_, size) for id_, _, size in logged], left - size, False)
     return _Until(
         span_id=spans_read[-1][0] if spans_read else 0,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import accumulate
+from typing import Any
 
 from sqlalchemy import Connection
 
@@ -17,7 +18,6 @@ from app.models import scores, session_list, sessions, turns
 from app.models.scores import ScoreRow
 from app.models.sessions import SessionRow
 from app.models.spans import StoredSpanRow
-from app.models.turns import TurnRow
 from app.otlp.logs import events_of
 from app.prices.book import NO_PRICES, PriceBook
 from app.prices.types import NOTHING, Bill, total
@@ -34,13 +34,16 @@ from app.services.sessions.reading import (
     turns_within,
 )
 from app.sessions.build import build_session
-from app.sessions.facts import TurnFacts, load
+from app.sessions.facts import TurnFacts
 from app.sessions.model_calls import CallSums, calls_in
+from app.sessions.outlines import load_outline, versions_in
 from app.sessions.sums import may_lack_names, names_in
 from app.sessions.types import Turn, Usage
 
 _SESSION_ID = re.compile(r"[0-9a-f]{32}")
 NO_SESSION = "There is no such session."
+TURNS_MAX = 10_000
+"""Traces of a session that are read at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,16 +104,21 @@ class SessionService:
     def get(self, *, project_id: int, session_id: str) -> Session:
         """Return a session; `NotFound` in another project, or if all of its turns have moved to another session.
 
-        It is read until it needs `RECORD_BYTES`. Its turns have a warning where spans are left out.
+        It is read until it needs `RECORD_BYTES`, and at most its first `TURNS_MAX` traces. Its turns have a warning
+        where spans are left out, and the last one where turns are.
         """
         return self._get(project_id, session_id, reading.RECORD_BYTES)
 
     def _get(self, project_id: int, session_id: str, most: int | None, book: PriceBook | None = None) -> Session:
         with self.database.read() as connection:
             row = require_session(connection, project_id=project_id, session_id=session_id)
-            turn_rows = turns.list_turns(connection, project_id=project_id, session_keys=[row.session_key])
+            of_session: dict[str, Any] = {"project_id": project_id, "session_key": row.session_key}
+            first = turns.traces_of(connection, **of_session, limit=TURNS_MAX)
+            count = len(first) if len(first) < TURNS_MAX else turns.count_turns(connection, **of_session)
             book = book or self.prices.book(connection, project_id=project_id)
-            return built_session(connection, row, turn_rows, [load(turn.facts) for turn in turn_rows], book, most=most)
+            read = read_spans(connection, row, first, most=most)
+            read.later_turns = count - len(first)
+            return session_of(connection, row, first, read, book)
 
     @contextmanager
     def opened(self, *, project_id: int, session_id: str, book: PriceBook | None = None) -> Iterator[Session]:
@@ -147,31 +155,31 @@ class SessionService:
     ) -> tuple[Session, int]:
         with self.database.read() as connection:
             row = require_session(connection, project_id=project_id, session_id=session_id)
-            turn_rows = turns.list_turns(connection, project_id=project_id, session_keys=[row.session_key])
-            facts = [load(turn.facts) for turn in turn_rows]
+            of_session: dict[str, Any] = {"project_id": project_id, "session_key": row.session_key}
+            trace_ids = turns.traces_of(connection, **of_session, limit=turns_max)
+            of_prompt = {"project_id": project_id, "prompt_id": row.prompt_id}
+            facts = turns.facts_of(connection, **of_prompt, trace_ids=trace_ids)
+            spans_of = {trace_id: load_outline(dumped).span_count for trace_id, dumped in facts}
+            sizes = accumulate(spans_of.get(trace_id, 0) for trace_id in trace_ids)
+            fitting = trace_ids[: sum(1 for size in sizes if size <= spans_max)]
+            first = turns_within(connection, row, fitting, reading.RECORD_BYTES)
             book = self.prices.book(connection, project_id=project_id)
-            sizes = accumulate(turn.span_count for turn in facts[:turns_max])
-            count = sum(1 for size in sizes if size <= spans_max)
-            first = turns_within(connection, row, turn_rows[:count], reading.RECORD_BYTES)
-            return built_session(connection, row, first, facts, book, most=most), len(turn_rows)
+            count = turns.count_turns(connection, **of_session)
+            return built_session(connection, row, first, book, most=most), count
 
 
 def built_session(
     connection: Connection,
     row: SessionRow,
-    turn_rows: Sequence[TurnRow],
-    facts: Iterable[TurnFacts],
+    trace_ids: Sequence[bytes],
     prices: PriceBook,
     *,
     most: int | None,
     least_of: Collection[bytes] = (),
 ) -> Session:
-    """Return a session with the turns of `turn_rows` and their scores; `facts` are the facts of all its turns.
-
-    For `most` and `least_of` see `read_spans`.
-    """
-    read = read_spans(connection, row, turn_rows, most=most, least_of=least_of)
-    return session_of(connection, row, [turn.trace_id for turn in turn_rows], read, facts, prices)
+    """Return a session with the turns of `trace_ids` and their scores; for `most` and `least_of` see `read_spans`."""
+    read = read_spans(connection, row, trace_ids, most=most, least_of=least_of)
+    return session_of(connection, row, trace_ids, read, prices)
 
 
 def session_of(
@@ -179,7 +187,6 @@ def session_of(
     row: SessionRow,
     trace_ids: Sequence[bytes],
     read: ReadSpans,
-    facts: Iterable[TurnFacts],
     prices: PriceBook,
     *,
     divide: bool = True,
@@ -190,7 +197,8 @@ def session_of(
     traces: dict[bytes, list[StoredSpanRow]] = defaultdict(list)
     for span in read.spans:
         traces[span.trace_id].append(span)
-    named = frozenset[str]().union(*(turn_facts.prompt_versions for turn_facts in facts))
+    facts = turns.facts_of(connection, project_id=project_id, prompt_id=row.prompt_id, trace_ids=list(traces))
+    named = frozenset(names_in(row.names or "", "version")).union(*(versions_in(dumped) for _, dumped in facts))
     built = build_session(traces.values(), named, events_of(read.records), prices, divide=divide)
     known_spans = {(span.trace_id, span.span_id) for span in read.spans}
     shown = tuple(score for score in scored if score.span_id is None or score.key in known_spans)
@@ -200,12 +208,12 @@ def session_of(
 def _warned(built: Sequence[Turn], read: ReadSpans) -> tuple[Turn, ...]:
     """Return the turns, with a warning where spans of them, or other turns, were left out."""
     lacking = +read.left_out
-    if not lacking:
+    if not lacking and not read.later_turns:
         return tuple(built)
     counts = [lacking.pop(bytes.fromhex(turn.trace_id), 0) for turn in built]
     notes = [[spans_left_out(count)] if count else [] for count in counts]
-    if lacking and notes:
-        notes[-1].append(turns_left_out(len(lacking)))
+    if (missing := len(lacking) + read.later_turns) and notes:
+        notes[-1].append(turns_left_out(missing))
     return tuple(replace(turn, warnings=(*turn.warnings, *more)) for turn, more in zip(built, notes, strict=True))
 
 

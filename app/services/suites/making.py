@@ -20,7 +20,6 @@ from app.models.queries import new_early_id
 from app.models.session_fingerprints import WaitingSession
 from app.models.sessions import SessionRow
 from app.models.spans import StoredSpanRow
-from app.models.turns import TurnRow
 from app.otlp.logs import events_of
 from app.services.sessions.reading import read_spans
 from app.sessions.build import build_session
@@ -119,17 +118,19 @@ def _fingerprint_of(connection: Connection, row: SessionRow, *, only_facts: bool
     key, project_id = row.session_key, row.project_id
     if only_facts or row.turns > TURNS_MAX:
         return of_facts(_facts_in_pieces(connection, row))
-    turn_rows = turns.list_turns(connection, project_id=project_id, session_keys=[key])
-    facts = [load(turn.facts) for turn in turn_rows]
-    if len(facts) > TURNS_MAX or sum(turn_facts.span_count for turn_facts in facts) > SPANS_MAX:
+    first = turns.first_turns(connection, project_id=project_id, session_key=key, limit=TURNS_MAX + 1)
+    if len(first) > TURNS_MAX:
+        return of_facts(_facts_in_pieces(connection, row))
+    facts = [load(turn.facts) for turn in first]
+    if sum(turn_facts.span_count for turn_facts in facts) > SPANS_MAX:
         return of_facts(facts)
-    return _of_spans(connection, row, turn_rows, facts)
+    return _of_spans(connection, row, [turn.trace_id for turn in first], facts)
 
 
 def _of_spans(
-    connection: Connection, row: SessionRow, turn_rows: Sequence[TurnRow], facts: Sequence[TurnFacts]
+    connection: Connection, row: SessionRow, trace_ids: Sequence[bytes], facts: Sequence[TurnFacts]
 ) -> Fingerprint:
-    read = read_spans(connection, row, turn_rows, most=BYTES_MAX)
+    read = read_spans(connection, row, trace_ids, most=BYTES_MAX)
     if +read.left_out:
         return of_facts(facts)
     traces: dict[bytes, list[StoredSpanRow]] = defaultdict(list)

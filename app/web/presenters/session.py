@@ -15,7 +15,7 @@ from app.models.scores import ScoreRow
 from app.otlp.normalise import MODEL_CALLS
 from app.services.sessions.service import Session
 from app.services.sessions.turn_listing import SessionPart
-from app.sessions.facts import TurnFacts
+from app.sessions.outlines import TurnOutline
 from app.sessions.types import ShownSpan, Step, Turn
 from app.web.presenters.session_files import ShownFile, shown_files
 
@@ -171,7 +171,7 @@ def in_tree_order(turn: Turn) -> list[ShownSpan]:
 
 
 def next_errors(part: SessionPart) -> dict[int, int | None]:
-    """Return the number of each turn with errors, and that of the next one; None after the last."""
+    """Return the number of each turn with errors around a part, and that of the next one; None after the last."""
     failed = [number for number, facts in part.by_number.items() if facts.errors]
     return dict(zip_longest(failed, failed[1:]))
 
@@ -206,7 +206,7 @@ class Line:
     """A turn in the timeline of its session. `opening` is None if it repeats the opening of the first turn."""
 
     number: int
-    facts: TurnFacts
+    facts: TurnOutline
     opening: str | None
 
 
@@ -227,7 +227,7 @@ def timeline(part: SessionPart) -> Timeline:
     return Timeline(lines, max((facts.end_ns - facts.start_ns for _, facts in shown), default=0))
 
 
-def _own_opening(part: SessionPart, facts: TurnFacts, number: int) -> str | None:
+def _own_opening(part: SessionPart, facts: TurnOutline, number: int) -> str | None:
     """Return the text that opened a turn, or None. Most libraries repeat the first turn's opening in later turns."""
     opening = facts.preview
     return opening if number == 1 or opening != part.summary.preview else None

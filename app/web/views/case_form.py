@@ -70,7 +70,8 @@ class SessionTestCase(PromptPage):
         """Return a page that explains why no test case can be made from the session."""
         part = self.services.session_parts.part(project_id=visit.project_id, session_id=session_id)
         failures = [entry for turn in part.session.turns for entry, _ in conversation(turn) if entry.kind == "error"]
-        many = part.facts[0].span_count if part.facts and part.facts[0].span_count > SPANS_MAX else 0
+        spans = part.outlines[0].span_count if part.outlines else 0
+        many = spans if spans > SPANS_MAX else 0
         return show("test_case_none.html", head=head, session_id=session_id, failures=failures, many_spans=many)
 
     def post(self, visit: Visit, session_id: str) -> Reply:

@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import insert, select
 
 from app.models import prompts, sessions
+from app.models.invariants import INVARIANTS, broken_of
 from app.models.labels import EvidenceRule, Label
 from app.models.sessions import SESSION_COLUMNS
 from app.services.ingest.turns import conversation_key
@@ -96,6 +97,23 @@ def test_labels_of_few_prompts_are_in_memory_at_once(world: World) -> None:
         tracemalloc.stop()
 
     assert shown == prompt_ids[::2]
+    assert peak < 25_000_000
+
+
+def test_the_clock_examines_the_labels_of_few_prompts_at_once(world: World) -> None:
+    prompt_ids = copied(world, 30, further=[label_of(n, f"l{n}", cases=1_000) for n in range(99)])
+    [rule] = [rule for rule in INVARIANTS if rule.name == "labels"]
+    with world.container.database.read() as connection:
+        key: dict[str, Any] = {"project_id": world.project_id, "now": utc_now()}
+        assert broken_of(rule, connection, ids=prompt_ids[:1], **key) == set(prompt_ids[:1])
+        tracemalloc.start()
+        try:
+            broken = broken_of(rule, connection, ids=prompt_ids, **key)
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+
+    assert broken == set(prompt_ids)
     assert peak < 25_000_000
 
 

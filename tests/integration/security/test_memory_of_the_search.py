@@ -148,3 +148,7 @@ def test_sessions_with_many_turns_are_searched_one_after_another(world: World, m
     assert max(listed) == 2
     log = world.get(f"/api/v1/prompts/{prompt_id}/logs", params={"q": "refund"})
     assert len(log.json["entries"]) == 4
+    monkeypatch.setattr(traces_search, "SEARCHED_MAX", 1)
+    listed.clear()
+    assert searched(world, "refund") == 4
+    assert max(listed) == 1

@@ -237,7 +237,7 @@ def scores_of(
     rows = _some(connection, no_index(_C.project_id) == project_id, _C.session_key == session_key)
     for piece in queries.pieces(trace_ids):
         rows += _some(connection, _C.project_id == project_id, _C.trace_id.in_(piece))
-    rows = sorted(rows, key=lambda row: row[0].time_ns)[:SESSION_MAX]
+        rows = sorted(rows, key=lambda row: row[0].time_ns)[:SESSION_MAX]
     long = [score.digest for score, is_cut in rows if is_cut]
     whole = find_all(connection, project_id=project_id, digests=long[:WHOLE_MAX])
     return [

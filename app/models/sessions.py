@@ -261,9 +261,12 @@ def find_sessions(connection: Connection, *, project_id: int, session_keys: Coll
     return rows
 
 
-def uncounted(connection: Connection, *, project_id: int, limit: int) -> list[SessionRow]:
-    """List a project's sessions that are added up and to be counted, the longest waiting first."""
+def uncounted(
+    connection: Connection, *, project_id: int, limit: int, resting: Collection[bytes] = ()
+) -> list[SessionRow]:
+    """List a project's sessions that are added up and to be counted, the longest waiting first, but the `resting`."""
     statement = _SELECT.where(_C.project_id == project_id, _C.uncounted.is_not(None), _C.errors.is_not(None))
+    statement = statement.where(_C.session_key.not_in(sorted(resting))) if resting else statement
     return queries.list_rows(connection, SessionRow, statement.order_by(_C.uncounted).limit(limit))
 
 

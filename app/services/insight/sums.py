@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from operator import attrgetter
@@ -45,6 +46,8 @@ NAMES_PER_DAY = 300
 SHORT = 20
 TURNS_AT_ONCE = 100
 """Turns of several short sessions of which the facts are in memory at once."""
+LONG, REST = 1_000, 20
+"""A session of more turns is counted again after so many times the time that its last count needed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +61,19 @@ class CountedSession:
 
 @dataclass(slots=True, kw_only=True)
 class InsightCounter:
-    """Counts each session once: a session keeps the figures that it was counted with."""
+    """Counts each session once: a session keeps the figures that it was counted with.
+
+    Each change of a session reads all of its turns again, so long ones rest after a count. `monotonic` returns seconds.
+    """
 
     database: Database
     prices: PriceService
     metrics: Metrics
     now: Now
     work_time: WorkTime = field(default_factory=partial(WorkTime, SWEEP_S))
+    monotonic: Callable[[], float] = time.monotonic
     _turns: RoundRobin = field(default_factory=RoundRobin, init=False)
+    _rests: dict[bytes, float] = field(default_factory=dict, init=False)
 
     def sweep(self) -> None:
         """Count sessions that have changed until none are left or the time is used up."""
@@ -82,14 +90,26 @@ class InsightCounter:
     def count(self, project_id: int) -> int:
         """Count some sessions of a project; returns how many they were."""
         with self.database.read() as connection:
-            rows = sessions.uncounted(connection, project_id=project_id, limit=SESSIONS_AT_ONCE)
+            now = self.monotonic()
+            self._rests = {key: until for key, until in self._rests.items() if until > now}
+            rows = sessions.uncounted(
+                connection, project_id=project_id, limit=SESSIONS_AT_ONCE, resting=self._rests.keys()
+            )
             book = self.prices.book(connection, project_id=project_id)
             listed = _with_facts(connection, project_id, rows)
-            figures_by_key = {row.session_key: _counted(row, facts, book) for row, facts in listed}
+            figures_by_key = {row.session_key: self._counted(row, facts, book) for row, facts in listed}
         if figures_by_key:
             store = partial(self._store, project_id=project_id, figures_by_key=figures_by_key)
             self._note(project_id, self.database.background.retrying(store))
         return len(rows)
+
+    def _counted(self, row: SessionRow, facts: Iterable[TurnFacts], book: PriceBook) -> CountedSession:
+        begin = self.monotonic()
+        counted, calls = figures.count(of_unix_ns(row.start_ns).date(), facts, book)
+        if row.turns > LONG:
+            end = self.monotonic()
+            self._rests[row.session_key] = end + REST * (end - begin)
+        return CountedSession(row, counted, calls.lines)
 
     def _store(
         self, connection: Connection, *, project_id: int, figures_by_key: Mapping[bytes, CountedSession]
@@ -123,11 +143,6 @@ class InsightCounter:
         ):
             if by > 0:
                 self.metrics.count(metric, str(project_id), *labels, by=by)
-
-
-def _counted(row: SessionRow, facts: Iterable[TurnFacts], book: PriceBook) -> CountedSession:
-    counted, calls = figures.count(of_unix_ns(row.start_ns).date(), facts, book)
-    return CountedSession(row, counted, calls.lines)
 
 
 def _with_facts(

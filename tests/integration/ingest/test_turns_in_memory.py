@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -83,6 +84,31 @@ def test_the_turns_of_short_sessions_are_counted_some_at_a_time(world: World, mo
 
     assert (figures.sessions, figures.turns, figures.input_tokens) == (5, 10, 10)
     assert [size for size in sizes if size] == [4, 4, 2]
+
+
+def test_a_long_session_rests_after_it_was_counted(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(insight_sums, "LONG", 3)
+    seconds = 0.0
+
+    def tick() -> float:
+        nonlocal seconds
+        seconds += 1
+        return seconds
+
+    counter = replace(world.container.services.insight_counter, monotonic=tick)
+    prompt_id, project_id = world.prompt(), world.project_id
+
+    def change(turns_of_long: int) -> int:
+        sent = chats(prompt_id, turns_of_long, "long") + chats(prompt_id, 1, "short")
+        assert world.send(export(*sent)).status_code == 200
+        return counter.count(project_id)
+
+    # The count of the long session needs a second, and one of a session of up to three turns has no rest.
+    assert change(4) == 2
+    assert change(1) == 1
+    seconds += insight_sums.REST
+    assert change(1) == 2
+    assert counter.count(project_id) == 0
 
 
 def test_no_reader_of_several_sessions_has_the_facts_of_more_turns_than_a_long_one() -> None:

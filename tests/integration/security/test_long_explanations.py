@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import secrets
+import tracemalloc
 from typing import Any
 
-from sqlalchemy import text, update
+import pytest
+from sqlalchemy import insert, select, text, update
 
+from app.models import queries
+from app.models import scores as scores_of_sessions
 from app.models.scores import BRIEF, READ_MAX, WHOLE_MAX, scores
 from app.otlp.evaluations import COMMENT_MAX
 from tests.support.exports import export, pairs_of, span
@@ -72,3 +77,34 @@ def test_comments_of_earlier_releases_are_read_in_part_and_pages_of_them_end_ear
         assert sum(len(score["comment"].encode()) for score in page["scores"][1:]) < 4 * 1024 * 1024
         listed += page["scores"]
     assert len({score["id"] for score in listed}) == 300
+
+
+def test_of_a_session_with_many_turns_few_scores_are_in_memory_at_once(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of each 500 turns 10,000 scores were read, and only then the others were left out."""
+    monkeypatch.setattr(scores_of_sessions, "SESSION_MAX", 50)
+    monkeypatch.setattr(queries, "KEYS_PER_STATEMENT", 1)
+    evaluated(world, ["x" * BRIEF] * 50)
+    traces = [bytes.fromhex(TRACE), *(number.to_bytes(16, "big") for number in range(1, 40))]
+    with world.container.database.write() as connection:
+        rows = connection.execute(select(scores).where(scores.c.project_id == world.project_id)).mappings().all()
+        copies = [
+            {**row, "digest": secrets.token_bytes(len(row["digest"])), "trace_id": trace_id}
+            for trace_id in traces[1:]
+            for row in rows
+        ]
+        connection.execute(insert(scores), [{k: v for k, v in row.items() if k != "id"} for row in copies])
+    with world.container.database.read() as connection:
+        which: dict[str, Any] = {"project_id": world.project_id, "session_key": bytes(16)}
+        assert len(scores_of_sessions.scores_of(connection, **which, trace_ids=traces[:2])) == 50
+        tracemalloc.start()
+        try:
+            read = scores_of_sessions.scores_of(connection, **which, trace_ids=traces)
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+
+    assert len(read) == 50
+    # All 2,000 have 3 MB.
+    assert peak < 1_000_000

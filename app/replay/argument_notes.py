@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from app.replay.code_forms import code_note
 from app.replay.compare import equal, part_of
-from app.replay.forms import scalar_form
+from app.replay.forms import instant_of, scalar_form
 from app.replay.kinds import FIXED_BY_SCHEMA, SHELL_KEYS, is_language, key_of, schema_at
 from app.replay.measures import seconds_of, with_plain_measures
 from app.replay.ranges import contains_range
@@ -19,6 +20,7 @@ from app.replay.value_notes import list_note, text_note
 
 SCHEMA_STEPS = 10  # to find the schema of a place
 _LONGEST_OF_VALUES = 100  # characters
+_ZONE_KEYS = ("timeZone", "timezone", "time_zone", "tz", "timezone_id", "zone")
 _FORM = "the same value in another form"
 _RANGE = "an end of a range that contains the recorded one"
 _WORDED = {"code": "other code", "prose": "other words", "search": "other words of a search"}
@@ -81,6 +83,8 @@ class ArgumentNotes:
             return _FORM
         if with_plain_measures(left) == with_plain_measures(right) or _same_time(left, right):
             return "the same amount in another unit"
+        if _is_same_time(left, right, self._zone(path)):
+            return "the same time, with and without its offset from UTC"
         if note := self._of_range(path, left, right):
             return note
         is_fixed = any(keyword in schema_at(self._schema, path) for keyword in FIXED_BY_SCHEMA)
@@ -101,14 +105,23 @@ class ArgumentNotes:
     def _of_range(self, path: Sequence[str], left: Any, right: Any) -> str:
         if self._effect != "read" or not path:
             return ""
+        siblings = self._siblings(path)
+        self._reader.budget.spend(len(siblings))
+        return _RANGE if siblings and contains_range(path[-1], siblings, left, right) else ""
+
+    def _zone(self, path: Sequence[str]) -> str:
+        """Return the time zone next to a value; "" without one."""
+        siblings = self._siblings(path) if path else {}
+        zones = (siblings.get(key) for key in _ZONE_KEYS)
+        return next((zone for zone in zones if isinstance(zone, str)), "")
+
+    def _siblings(self, path: Sequence[str]) -> Mapping[str, Any]:
+        """Return the object that has the value at a path; an empty one if a list has it."""
         self._reader.budget.spend(SCHEMA_STEPS + len(path))
         siblings: Any = self._arguments
         for name in path[:-1]:
             siblings = part_of(siblings, int(name) if isinstance(siblings, list) and name.isdecimal() else name)
-        if not isinstance(siblings, dict):
-            return ""
-        self._reader.budget.spend(len(siblings))
-        return _RANGE if contains_range(path[-1], siblings, left, right) else ""
+        return siblings if isinstance(siblings, dict) else {}
 
     def _may_be_left_out(self, path: Sequence[str]) -> bool:
         """Return whether the schema knows the value at a path and requires none: in any language, a limit is such."""
@@ -123,7 +136,7 @@ class ArgumentNotes:
         is_words = isinstance(given, str) and is_language(given)
         if is_words and self._effect == "read":
             return "words of a search that only one call has"
-        if isinstance(given, dict | list) or not (is_words or self._effect == "read"):
+        if not is_words and self._effect == "write":
             return ""
         if not self._may_be_left_out(path):
             return ""
@@ -162,6 +175,23 @@ class ArgumentNotes:
         for value in values:
             if isinstance(value, str):
                 self._reader.budget.spend(1 + len(value))
+
+
+def _is_same_time(left: str, right: str, zone: str) -> bool:
+    """Return whether one of two texts is a time with its offset, and the other one the same without it.
+
+    `zone` is the time zone of the one without it, if that is known; in an unknown one, UTC is likely a mistake.
+    """
+    first, other = instant_of(left.strip()), instant_of(right.strip())
+    if first is None or other is None or (first.tzinfo is None) == (other.tzinfo is None):
+        return False
+    local, instant = (first, other) if first.tzinfo is None else (other, first)
+    if not zone:
+        return bool(instant.utcoffset()) and local == instant.replace(tzinfo=None)
+    try:
+        return local.replace(tzinfo=ZoneInfo(zone)) == instant
+    except (KeyError, ValueError, OSError):  # no zone
+        return False
 
 
 def _same_time(left: str, right: str) -> bool:

@@ -1,5 +1,6 @@
 """Compares the arguments of two calls, path by path: by matchers, by the tool's schema, and by the kinds of texts."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -111,9 +112,7 @@ class _Weighing:
         self._recorded, self._produced = recorded, produced
         self._rules, self._reader, self._sources, self._evidence = rules, reader, sources, evidence
         self._notes = ArgumentNotes(rules.schema, rules.effect, recorded, reader)
-        self._lists: dict[
-            tuple[str, ...], bool
-        ] = {}  # whether a list, by its path, has the same entries in another order
+        self._lists: dict[tuple[str, ...], bool] = {}  # whether a list, by its path, has a note
 
     @property
     def is_full(self) -> bool:
@@ -185,16 +184,25 @@ class _Weighing:
         for depth, token in enumerate(path):
             if isinstance(left, list) and isinstance(right, list):
                 where = path[:depth]
-                if where not in self._lists:
-                    self._lists[where] = self._reader.forms.in_other_order(*self._filled(where, left, right))
-                    if self._lists[where]:
-                        self._add(Difference(format_pointer(where), left, right), "the same entries in another order")
-                if self._lists[where]:
+                if where not in self._lists and (note := self._note_of_lists(where, left, right)):
+                    self._add(Difference(format_pointer(where), left, right), note)
+                    self._lists[where] = True
+                if self._lists.setdefault(where, False):
                     return True
                 left, right = (part_of(side, int(token)) for side in (left, right))
             else:
                 left, right = part_of(left, token), part_of(right, token)
         return False
+
+    def _note_of_lists(self, path: tuple[str, ...], left: list[Any], right: list[Any]) -> str:
+        if self._reader.forms.in_other_order(*self._filled(path, left, right)):
+            return "the same entries in another order"
+        if self._rules.effect == "write" or not 0 < len(left) < len(right):
+            return ""
+        self._reader.budget.spend(len(left) + len(right))
+        if not all(isinstance(entry, str) for entry in (*left, *right)):
+            return ""
+        return "" if Counter(left) - Counter(right) else "the recorded entries and more"
 
     def _filled(self, path: tuple[str, ...], *lists: list[Any]) -> Sequence[list[Any]]:
         """Return lists with the defaults of the schema in entries that lack them."""

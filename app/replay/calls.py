@@ -1,4 +1,4 @@
-"""Decides whether one call of a tool that runs commands or statements only reads."""
+"""Decides whether one call of a tool that runs commands or statements, or sends requests, only reads."""
 
 from __future__ import annotations
 
@@ -7,14 +7,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from app.replay.commands import command_reads
+from app.replay.graphql import graphql_reads, is_graphql
 from app.replay.kinds import SHELL_KEYS, is_sql
 from app.replay.programs import PROGRAMS_WITH_SUBCOMMANDS
+from app.replay.requests import request_reads
 from app.replay.statements import sql_reads
 from app.replay.tables import words
+from app.replay.tool_names import ACTING_VERBS, effect_of_name, is_named_for_an_action, words_of_name
+from app.replay.wrapped import Wrapped, operation_reads, wrapped_call
 
 _BESIDE, _BESIDE_SQL, _NOT_BESIDE = (words("keys", name) for name in ("beside", "beside_sql", "not_beside"))
 _SQL_KEYS, _PROGRAM_KEYS = words("keys", "sql"), words("keys", "program_arguments")
 _RAN_OR_WRITTEN = _NOT_BESIDE | _PROGRAM_KEYS | SHELL_KEYS  # what makes a difference to what is run
+_QUERY_KEYS = _SQL_KEYS | words("keys", "graphql")
+_SENDING, _CALLING = words("requests", "named"), words("requests", "calling")
+_MOST_WRAPPED = 3  # tools that call one another, before the one that is looked at
 _STATEMENT_KEYS = _SQL_KEYS - words("keys", "search")  # of which a text is a statement, whatever its first word is
 _LISTS = ("commands", "cmds")  # keys of several commands, of which each is a text
 _RUNS = frozenset(("run", "execute", "cli", "command", "cmd", "tool", "shell"))
@@ -22,27 +29,66 @@ _LAST_PART = re.compile(r"[^/.:]*\Z")
 
 
 def call_reads(name: str, arguments: Any, *, runs_only: bool) -> bool | None:
-    """Return whether the command or statement of a call only reads; None for a call without one.
+    """Return whether the command, statement, request or inner call of a call only reads; None for a call without one.
 
     `name` is that of the tool, which may be a program that gets arguments, such as `kubectl`. If it `runs_only` what
     the caller writes, other arguments, such as a host, make no difference; otherwise only known ones may be there.
     """
-    if not isinstance(arguments, dict):
-        return None
-    keys = {key: key.lower() for key in arguments}
+    for _ in range(_MOST_WRAPPED):
+        if not isinstance(arguments, dict):
+            return None
+        keys = {key: key.lower() for key in arguments}
+        reads = _reads(name, keys, arguments, runs_only=runs_only)
+        if reads is not None:
+            return reads
+        words_of_tool = {*words_of_name(name)}
+        call = wrapped_call(keys, arguments) if runs_only or _may_call(words_of_tool) else None
+        if call is None:
+            is_open = runs_only or ACTING_VERBS.isdisjoint(words_of_tool)
+            return True if is_open and operation_reads(keys, arguments) else None
+        if effect_of_name(call[0]) == "read":
+            return _reads_inside(call)
+        if is_named_for_an_action(call[0]) and _CALLING.isdisjoint(words_of_name(call[0])[:1]):
+            return False
+        (name, arguments), runs_only = call, False
+    return False
+
+
+def _reads(name: str, keys: Mapping[str, str], arguments: Mapping[str, Any], *, runs_only: bool) -> bool | None:
+    request = request_reads(keys, arguments, runs_only=runs_only)
+    if request is not None:
+        return request and (runs_only or _sends(name))
     if key := _first(keys, arguments, _PROGRAM_KEYS) if (program := _program_of(name)) else "":
         return _of_program(program, arguments[key]) and _may_be_beside(keys, {key}, _BESIDE, runs_only=runs_only)
     if key := _first(keys, arguments, SHELL_KEYS):
         return _command_reads(keys[key], arguments[key]) and _may_be_beside(keys, {key}, _BESIDE, runs_only=runs_only)
     texts = {
-        key: arguments[key]
+        key: text
         for key, lower in keys.items()
-        if lower in _SQL_KEYS and isinstance(arguments[key], str) and arguments[key].strip()
-        if runs_only or lower in _STATEMENT_KEYS or is_sql(arguments[key])
+        if isinstance(text := arguments[key], str) and text.strip() and lower in _QUERY_KEYS
+        if is_graphql(text) or (lower in _SQL_KEYS and (runs_only or lower in _STATEMENT_KEYS or is_sql(text)))
     }
     if not texts:
         return None
-    return all(map(sql_reads, texts.values())) and _may_be_beside(keys, {*texts}, _BESIDE_SQL, runs_only=runs_only)
+    reads = all(graphql_reads(text) if is_graphql(text) else sql_reads(text) for text in texts.values())
+    return reads and _may_be_beside(keys, {*texts}, _BESIDE_SQL, runs_only=runs_only)
+
+
+def _sends(name: str) -> bool:
+    """Return whether a tool is named for sending requests, and for no other action."""
+    named = {*words_of_name(name)}
+    return not _SENDING.isdisjoint(named) and (ACTING_VERBS - _CALLING).isdisjoint(named)
+
+
+def _may_call(named: set[str]) -> bool:
+    return not _CALLING.isdisjoint(named) and (ACTING_VERBS - _CALLING).isdisjoint(named)
+
+
+def _reads_inside(call: Wrapped) -> bool:
+    """Return whether an inner tool that is named for a read gets nothing that changes something."""
+    name, arguments = call
+    keys = {key: key.lower() for key in arguments} if isinstance(arguments, dict) else {}
+    return not keys or _reads(name, keys, arguments, runs_only=False) is not False
 
 
 def _first(keys: Mapping[str, str], arguments: Mapping[str, Any], known: frozenset[str]) -> str:

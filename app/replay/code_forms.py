@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import ast
 from urllib.parse import parse_qsl, urlsplit
 
 from app.replay.command_forms import command_form
 from app.replay.commands import command_words
 from app.replay.forms import path_form
 from app.replay.kinds import LONGEST, is_sql
-from app.replay.statement_forms import statement_form
+from app.replay.statement_forms import Words, is_narrower, statement_form
 
 
 def code_note(left: str, right: str) -> str:
-    """Return how two pieces of code are written differently; "" if they may do something else."""
+    """Return how two pieces of code are written differently; "" if they may do something else. `left` is recorded."""
     if path_form(left) == path_form(right):
         return "the same path, written differently"
+    is_long = max(len(left), len(right)) > LONGEST
+    programs = ("", "") if is_long else (_program(left), _program(right))
     if left.split() == right.split():
-        return "the same code, with other white space"
-    if max(len(left), len(right)) > LONGEST:
+        return "the same code, with other white space" if programs[0] == programs[1] else ""
+    if is_long:
         return ""
+    if programs[0] and programs[0] == programs[1]:
+        return "the same program, written differently"
     if is_sql(left) and is_sql(right):
-        return "the same statement, written differently" if statement_form(left) == statement_form(right) else ""
+        return _statement_note(statement_form(left), statement_form(right))
     if "://" in left and "://" in right:
         return "the same address, written differently" if _address(left) == _address(right) else ""
     if (parts := command_words(left)) and parts == command_words(right):
@@ -28,6 +33,20 @@ def code_note(left: str, right: str) -> str:
     if (form := command_form(left)) and form == command_form(right):
         return "the same command, written differently, or of which the output is read differently"
     return ""
+
+
+def _statement_note(recorded: Words, produced: Words) -> str:
+    if recorded == produced:
+        return "the same statement, written differently"
+    return "the same statement, with more conditions" if is_narrower(recorded, produced) else ""
+
+
+def _program(text: str) -> str:
+    """Return the syntax tree of a program of Python, without comments; "" for other texts."""
+    try:
+        return ast.dump(ast.parse(text))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ""
 
 
 def _address(text: str) -> tuple[str, ...] | None:

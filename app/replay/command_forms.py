@@ -6,14 +6,15 @@ A program has a form only if the tables know all of its options.
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, groupby
 from typing import Any
 
 from app.replay.commands import acting_part, is_operator
 from app.replay.find_forms import find_form
 from app.replay.forms import path_form
-from app.replay.measures import seconds_of, with_plain_measures
+from app.replay.measures import seconds_of, seconds_of_job, with_plain_measures
 from app.replay.programs import carried, program_reads, without_assignments
 from app.replay.tables import TABLES, words
 
@@ -24,6 +25,9 @@ _LOOKS = words("forms", "looks")
 _SAME: dict[str, str] = TABLES["forms"]["same"]
 _KEEPS_SLASH, _UNITS, _TIMED = (words("forms", name) for name in ("keeps_slash", "units", "timed"))
 _FOLDERS = words("forms", "folders")
+_JOBS, _ORDERED = words("forms", "jobs"), words("forms", "ordered")
+_LONG_OPTION = re.compile(r"--[\w-]+=.*", re.DOTALL)
+_SUBSTITUTION = re.compile(r"s([/|,#:@!%;~])((?:(?!\1)[^\\]|\\.)*)\1((?:(?!\1)[^\\]|\\.)*)\1([gpIi0-9]*)", re.DOTALL)
 
 
 def _spellings(listed: str) -> dict[str, tuple[str, bool]]:
@@ -93,8 +97,37 @@ def _program_form(part: Sequence[str], carriers: int) -> tuple[Any, ...]:
     if not part or part[0] == "find":
         return tuple(part)
     name = next((name for count in (3, 2, 1) if (name := " ".join(part[:count])) in _OPTIONS), "")
-    form = _with_options(name, part) if name else None
+    if not name:
+        return tuple(part if part[0] in _ORDERED else _with_long_options_in_order(part))
+    form = _with_options(name, _with_script(part) if part[0] == "sed" else part)
     return tuple(part) if form is None else form
+
+
+def _with_long_options_in_order(part: Sequence[str]) -> Iterator[str]:
+    """Yield the words of a program, with adjacent options such as `--name=value` in order, if no two have one name."""
+    for is_option, run in groupby(part, key=lambda word: _LONG_OPTION.fullmatch(word) is not None):
+        options = [*run]
+        names = {option.partition("=")[0] for option in options}
+        yield from sorted(options) if is_option and len(names) == len(options) else options
+
+
+def _with_script(part: Sequence[str]) -> Sequence[str]:
+    """Return the words of `sed` with its one script first, of which the delimiters make no difference."""
+    at = part.index("-e") + 1 if part.count("-e") == 1 else 0
+    if not at:
+        at = next((at for at, word in enumerate(part) if at and not word.startswith("-")), 0)
+    if not 0 < at < len(part):
+        return part
+    begin = at - 1 if part[at - 1] == "-e" else at
+    return [part[0], _script_form(part[at]), *part[1:begin], *part[at + 1 :]]
+
+
+def _script_form(script: str) -> str:
+    parts = _SUBSTITUTION.fullmatch(script)
+    if not parts or (parts[1] == "|" and "\\|" in script):  # which is an alternative elsewhere
+        return repr(script)
+    delimiter, *texts, flags = parts.groups()
+    return repr(("s", *(text.replace(f"\\{delimiter}", delimiter) for text in texts), flags))
 
 
 def _carried_form(part: Sequence[str], command: Sequence[str] | str, carriers: int) -> tuple[Any, ...]:
@@ -132,6 +165,8 @@ def _with_options(name: str, part: Sequence[str]) -> tuple[Any, ...] | None:
             placed += [argument, *others] if any(word.startswith("-") for word in others) else others
         elif not argument.startswith("-") or argument == "-":
             placed.append(argument)
+            if program in _JOBS:  # what follows are the arguments of the job
+                placed += arguments
         elif (named := _options(known, argument, arguments)) is None:
             return None
         else:
@@ -163,6 +198,8 @@ def _options(known: dict[str, tuple[str, bool]], argument: str, others: Iterator
 
 def _value(program: str, option: str, value: str) -> str:
     if option.lstrip("-") in _TIMED and (seconds := seconds_of(value)) is not None:
+        return f"{seconds}s"
+    if program in _JOBS and option == "-t" and (seconds := seconds_of_job(value)) is not None:
         return f"{seconds}s"
     return with_plain_measures(_path(program, value))
 

@@ -1,8 +1,6 @@
 """Finds out which tools act on the world, and completes a test case's rules of tools with their defaults."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
 from typing import Any, Literal, Self
 
 import msgspec
@@ -11,26 +9,13 @@ from msgspec.structs import replace
 from app.chat import ToolDefinition
 from app.errors import Invalid
 from app.replay.calls import call_reads
-from app.replay.tables import TABLES, words
+from app.replay.kinds import schema_at
+from app.replay.requests import METHOD_KEYS
+from app.replay.tool_names import effect_of_name
 from app.replay.types import DeclaredEffect, Effect, OnMissing, Permission, StringKind, TestCase, ToolRules
 from app.values.composed import composed
 
 EffectFrom = Literal["test_case", "prompt", "annotation", "name", "unknown"]
-
-_LAST = frozenset(TABLES["verbs"]["last"])
-_LANGUAGES = [language for language in TABLES["verbs"] if language != "last"]
-READING = frozenset[str]().union(*(words("verbs", language) for language in _LANGUAGES))
-# Verbs that may come last in a name.
-READING_LAST = frozenset[str]().union(*(words("verbs", language) for language in _LAST))
-ACTING_PAIRS = frozenset(tuple(pair.split()) for pair in TABLES["acting_pairs"]["pairs"])
-READING_PAIRS = frozenset(tuple(pair.split()) for pair in TABLES["reading_pairs"]["pairs"])
-JOINING, VERB_ENDINGS = words("joining", "words"), tuple(words("joining", "endings"))
-ACTING = words("actions", "always")
-ACTING_OR_NAMED = ACTING | words("actions", "named")
-# A script without spaces between its words: the verb is at either end of the name.
-_UNSPACED = re.compile("[\u3040-\u30ff\u4e00-\u9fff]")
-_NAMESPACE = re.compile(r"__|[./:]")
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\dA-Z_]+|\d+")
 
 
 class Tool(msgspec.Struct, frozen=True, rename="camel"):
@@ -74,8 +59,15 @@ class Tool(msgspec.Struct, frozen=True, rename="camel"):
         return replace(self, effect=effect, extra=extra)
 
     def decided_by(self, arguments: Any) -> bool | None:
-        """Return whether the command or statement of a call only reads; None for a call without one."""
+        """Return whether what a call runs, sends or calls only reads; None for a call without such."""
+        if isinstance(arguments, dict) and (defaults := self._default_method(arguments)):
+            arguments = {**arguments, **defaults}
         return call_reads(self.name, arguments, runs_only=self.declared == "by_call")
+
+    def _default_method(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the default of the schema for the method of a request, if the call leaves it out."""
+        parts = ((key, schema_at(self.schema, (key,))) for key in METHOD_KEYS if key not in arguments)
+        return {key: part["default"] for key, part in parts if "default" in part}
 
     def missing(self, default: OnMissing) -> OnMissing:
         """Return what answers a call that the recording can't answer; `default` is the test case's.
@@ -174,45 +166,6 @@ def require_usable(tools: Mapping[str, Tool]) -> None:
             )
 
 
-def effect_of_name(name: str) -> Effect | None:
-    """Return `read` for a name with a verb of `READING` first, or last as some languages have it; otherwise None.
-
-    A namespace, as of MCP, is dropped. In `get.order` the first part is the verb and no namespace, unless a word for an
-    action follows. A second verb after a joining word, as in `get_or_create`, has to read, too.
-    """
-    parts = [part for part in _NAMESPACE.split(name) if part]
-    if not parts:
-        return None
-    last, first = _words(parts[-1]), _words(parts[0])
-    if _begins_or_ends_reading(parts[-1], last):
-        return "read"
-    if len(parts) != 2 or len(first) != 1 or first[0] not in READING or (first[0], *last[:1]) in ACTING_PAIRS:
-        return None
-    acting = ACTING if first[0] == "get" else ACTING_OR_NAMED
-    return None if acting.intersection(last) else "read"
-
-
-def is_named_for_an_action(name: str) -> bool:
-    """Return True for a name that begins with a word for an action, such as `refund_order`."""
-    words = _words(name)
-    return bool(words) and words[0] in ACTING_OR_NAMED and READING.isdisjoint(words)
-
-
-def _begins_or_ends_reading(part: str, words: Sequence[str]) -> bool:
-    if not words or tuple(words[:2]) in ACTING_PAIRS or _joins_an_action(words):
-        return False
-    if _UNSPACED.search(part):
-        return part.startswith(tuple(READING_LAST)) or part.removesuffix("する").endswith(tuple(READING_LAST))
-    if words[0] in READING or tuple(words[:2]) in READING_PAIRS:
-        return True
-    return words[-1] in READING_LAST and not ACTING_OR_NAMED.intersection(words)
-
-
-def _joins_an_action(words: Sequence[str]) -> bool:
-    joined = (after for before, after in pairwise(words[1:]) if before in JOINING and after not in READING)
-    return any(word in ACTING_OR_NAMED or word.endswith(VERB_ENDINGS) for word in joined)
-
-
 def _default_extra(effect: Effect) -> Permission:
     return "fail" if effect == "write" else "allow"
 
@@ -252,7 +205,3 @@ def _annotated(annotations: Any) -> Effect | None:
     if annotations.get("readOnlyHint") is True:
         return "read"
     return "write" if annotations.get("readOnlyHint") is False or annotations.get("destructiveHint") is True else None
-
-
-def _words(part: str) -> list[str]:
-    return [word.lower() for word in _WORD.findall(part)]

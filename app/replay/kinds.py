@@ -6,6 +6,7 @@ import json
 import re
 from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 from unicodedata import category
 
@@ -21,6 +22,7 @@ LONGEST_REFERENCE = 1_000  # characters
 CHOICES_READ = 20  # alternatives of which the first object is looked for
 
 _CODE_KEYS, _SEARCH_KEYS, SHELL_KEYS = words("keys", "code"), words("keys", "search"), words("keys", "shell")
+_PROSE_KEYS = words("prose", "keys")
 FIXED_BY_SCHEMA = ("enum", "const", "format", "pattern")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[-\s.]+")
 _BARE = re.compile(r"[\w-]*")
@@ -65,7 +67,7 @@ def kind_of(key: str, schema: Mapping[str, Any], text: str, effect: Effect) -> S
         return "code"
     if effect == "read":
         return "search" if _is_named(name, _SEARCH_KEYS) or is_language(text) else "value"
-    return "prose" if is_language(text) else "value"
+    return "prose" if is_language(text) or (_is_named(name, _PROSE_KEYS) and _has_several_words(text)) else "value"
 
 
 def kinds_of(arguments: Any, schema: Mapping[str, Any], effect: Effect) -> dict[str, StringKind]:
@@ -111,6 +113,12 @@ def is_language(text: str) -> bool:
     return any(
         len(word) > 1 and word[0].isalpha() and word.islower() and word not in _PARTICLES for word in shown
     ) or any(char > "\xff" and category(char) == "Lo" for word in shown for char in word[:1])
+
+
+def _has_several_words(text: str) -> bool:
+    """Return True for several words without digits, which may all be names or nouns of German."""
+    shown = (word for word in words_of(text) if any(map(str.isalpha, word)) and not any(map(str.isdecimal, word)))
+    return next(islice(shown, SEVERAL_WORDS - 1, None), None) is not None
 
 
 def words_of(text: str) -> list[str]:

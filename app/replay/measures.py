@@ -11,6 +11,7 @@ _PROCESSORS = re.compile(r"(?<=cpu=)(\d{1,9}(?:\.\d{1,9})?)(m?)(?![\w.])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _TIME = re.compile(r"-?(?:\d{1,9}[smhdw])++")
 _PART = re.compile(r"(\d{1,9})([smhdw])")
+_JOB_TIME = re.compile(r"(?:(\d{1,4})-)?(\d{1,9})(?::(\d{1,2}))?(?::(\d{1,2}))?")
 _UNITS = "KMGTP"
 
 
@@ -25,6 +26,19 @@ def seconds_of(text: str) -> int | None:
     if len(text) > _LONGEST or not _TIME.fullmatch(text):
         return None
     return sum(int(number) * _SECONDS[unit] for number, unit in _PART.findall(text))
+
+
+def seconds_of_job(text: str) -> int | None:
+    """Return the seconds of a time limit of Slurm, such as `90` (minutes) or `1-12:30`; None for other texts."""
+    if not (limit := _JOB_TIME.fullmatch(text)):
+        return None
+    days, *parts = (None if part is None else int(part) for part in limit.groups())
+    given = [part for part in parts if part is not None]
+    if days is not None or len(given) == 3:
+        hours, minutes, seconds = [*given, 0, 0][:3]
+    else:
+        hours, (minutes, seconds) = 0, [*given, 0][:2]
+    return (days or 0) * _SECONDS["d"] + hours * _SECONDS["h"] + minutes * _SECONDS["m"] + seconds
 
 
 def _whole(number: Decimal) -> str:

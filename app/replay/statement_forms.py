@@ -12,6 +12,8 @@ Words = tuple[str, ...]
 _TOKEN = re.compile(r"[^\W\d]\w*+(?:\.[^\W\d]\w*+)*+|\d[\w.]*+|[<>!=]++|\S")
 _DOLLAR_QUOTE = re.compile(r"\$\w*\$")
 _PLAIN_NAME = re.compile(r"`([^\W\d]\w*+)`")
+_DATE = re.compile(r"'\d{4}-\d\d-\d\d[^']*'")
+_DATE_TYPES = frozenset(("date", "timestamp", "datetime", "timestamptz"))
 _NUMBER = re.compile(r"'(0|[1-9]\d{0,30})'")
 _SAME = {"!=": "<>", "==": "=", "now": "current_timestamp"}
 _OMITTED = frozenset(("as", "inner", "outer", "asc"))  # words that change nothing where they may be
@@ -43,7 +45,7 @@ def statement_form(text: str) -> Words:
     """
     if is_doubtful(text) or _DOLLAR_QUOTE.search(text):
         return tuple(text.split())
-    words = [*_words(text)]
+    words = [*_without_types([*_words(text)])]
     while words[-1:] == [";"]:
         words.pop()
     if ";" in words:
@@ -69,6 +71,24 @@ def _plain_words(text: str) -> Iterator[str]:
             yield _SAME.get(token, token)
 
 
+def _without_types(words: Sequence[str]) -> Iterator[str]:
+    """Yield words without the types of dates: `date '…'`, `'…'::date` and `cast('…' as date)` are `'…'`."""
+    at = 0
+    while at < len(words):
+        match words[at : at + 5]:
+            case ["cast", "(", literal, kind, ")"] if kind in _DATE_TYPES and _DATE.fullmatch(literal):
+                yield literal
+                at += 5
+            case [literal, ":", ":", kind, *_] if kind in _DATE_TYPES and _DATE.fullmatch(literal):
+                yield literal
+                at += 4
+            case [kind, literal, *_] if kind in _DATE_TYPES and _DATE.fullmatch(literal):
+                at += 1
+            case [word, *_]:
+                yield word
+                at += 1
+
+
 def _without_table(words: Sequence[str]) -> Words:
     """Return the words of an update or a deletion without the name or alias of its one table before columns."""
     at = {"update": 1, "delete": 2}.get(words[0] if words else "")
@@ -85,17 +105,37 @@ def _without_table(words: Sequence[str]) -> Words:
 
 def _conditioned(words: Words) -> Words:
     """Return the words with the conditions of the last `where`, all of which have to hold, in order."""
-    begin = _last_outside(words, "where")
-    if begin < 0:
-        return words
-    end = next((at for at, depth in _depths(words, begin + 1) if not depth and words[at] in _ENDS), len(words))
-    condition = words[begin + 1 : end]
-    if not {"or", "case"}.isdisjoint(_outside(condition)):
+    before, condition, after = _around_condition(words)
+    if not condition or not {"or", "case"}.isdisjoint(_outside(condition)):
         return words
     parts = [
         part for outer in _split(condition, "and") for inner in _without_parentheses(outer) for part in _simple(inner)
     ]
-    return (*words[: begin + 1], *_joined(sorted(parts), "and"), *words[end:])
+    return (*before, *_joined(sorted(parts), "and"), *after)
+
+
+def is_narrower(recorded: Words, produced: Words) -> bool:
+    """Return whether an update or a deletion, by its form, has all recorded conditions and more that have to hold.
+
+    It changes some of the rows that the recorded one changes, perhaps all, and no other one.
+    """
+    if recorded[:1] not in (("update",), ("delete",)):
+        return False
+    (before, conditions, after), (then, narrower, rest) = map(_around_condition, (recorded, produced))
+    if not conditions or (before, after) != (then, rest):
+        return False
+    if any(not {"or", "case", ";"}.isdisjoint(_outside(part)) for part in (conditions, narrower)):
+        return False
+    return {*_split(conditions, "and")} < {*_split(narrower, "and")}
+
+
+def _around_condition(words: Words) -> tuple[Words, Words, Words]:
+    """Return the words up to the last `where`, its condition, which may be empty, and what follows it."""
+    begin = _last_outside(words, "where") + 1
+    if not begin:
+        return words, (), ()
+    end = next((at for at, depth in _depths(words, begin) if not depth and words[at] in _ENDS), len(words))
+    return words[:begin], words[begin:end], words[end:]
 
 
 def _without_parentheses(condition: Words) -> list[Words]:
@@ -138,14 +178,14 @@ def _assigned(words: Words) -> Words:
 
 
 def _inserted(words: Words) -> Words:
-    """Return an insertion of one row with its columns in order, each with its value."""
+    """Return an insertion of one row with its columns in order, each with its value, but for those that get NULL."""
     match words:
         case ("insert", "into", table, "(", *_) if "values" in words:
             at = words.index("values")
             columns, values = (_split(part[1:-1], ",") for part in (words[3:at], words[at + 1 :]))
             is_row = words[at - 1] == ")" and words[at + 1 : at + 2] == ("(",) and words[-1] == ")"
             if is_row and len(columns) == len(values) and "(" not in words[4:at]:
-                pairs = sorted(zip(columns, values, strict=True))
+                pairs = sorted(pair for pair in zip(columns, values, strict=True) if pair[1] != ("null",))
                 return ("insert", "into", table, *(word for pair in pairs for part in pair for word in (*part, ",")))
     return words
 

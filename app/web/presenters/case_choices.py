@@ -50,7 +50,7 @@ CHOICES = {
     "effects": [
         ("read", "Reads: asking changes nothing"),
         ("write", "Writes: it acts on the world"),
-        ("by_call", "Decided by each call: its SQL statement or shell command"),
+        ("by_call", "Decided by each call: its SQL, shell command or request"),
     ],
     "extra": [("allow", "Are allowed"), ("fail", "Fail the replay")],
     "faults": [*labels.FAULTS.items()],

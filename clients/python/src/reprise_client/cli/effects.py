@@ -21,12 +21,12 @@ EFFECTS = ("read", "write", "by_call")
     "chosen",
     multiple=True,
     metavar="TOOL=EFFECT",
-    help=f"Save this effect of a tool: {', '.join(EFFECTS)}. With by_call, the SQL statement or shell command decides.",
+    help=f"Save this effect of a tool: {', '.join(EFFECTS)}. With by_call, the SQL, shell command or request decides.",
 )
 def effects(url: str, api_key: str, prompt_id: int, confirmed: tuple[str, ...], chosen: tuple[str, ...]) -> None:
     """Print a line for each effect that is proposed or set here: test case, tool, effect, state, reason.
 
-    A call of a tool with an unknown effect counts as a write, unless its SQL statement or shell command only reads.
+    A call of a tool with an unknown effect counts as a write, unless its SQL, shell command or request only reads.
     """
     from reprise_client.cli import remote
 

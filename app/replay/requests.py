@@ -1,0 +1,109 @@
+"""Decides whether a request of HTTP only reads: one with a safe method (RFC 9110, 9.2.1) that names no action."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from app.replay.graphql import graphql_reads
+from app.replay.kinds import LONGEST
+from app.replay.tables import words
+from app.replay.texts.sources import json_of
+from app.replay.tool_names import ACTING_OR_NAMED, ACTING_VERBS, READING, words_of_name
+
+_SAFE, _UNSAFE = words("requests", "safe"), words("requests", "unsafe")
+METHOD_KEYS, _ADDRESS, _BODY = (words("requests", name) for name in ("method", "address", "body"))
+_PARAMETERS, _HEADERS, _ACTION = (words("requests", name) for name in ("parameters", "headers", "action"))
+_KNOWN = METHOD_KEYS | _ADDRESS | _BODY | _PARAMETERS | _HEADERS | words("requests", "beside")
+_NOT_BESIDE = words("keys", "not_beside")
+_BETWEEN = re.compile(r"[/.;:]")
+_GRAPHQL_KEYS = frozenset(("query", "variables", "operationName"))
+
+
+def request_reads(keys: Mapping[str, str], arguments: Mapping[str, Any], *, runs_only: bool) -> bool | None:
+    """Return whether a request only reads; None for a call that is none, or that the name of its tool decides.
+
+    `keys` are those of the arguments in lower case. If the tool `runs_only` what the caller writes, other arguments,
+    such as a tenant, make no difference unless they are sent or written.
+    """
+    methods = [arguments[key] for key, lower in keys.items() if lower in METHOD_KEYS]
+    addresses = [arguments[key] for key, lower in keys.items() if lower in _ADDRESS]
+    if not methods or not addresses or not all(isinstance(method, str) for method in methods):
+        return None
+    names = {method.lower() for method in methods}
+    if not names <= _SAFE | _UNSAFE:
+        return None
+    if not all(isinstance(address, str) and 0 < len(address) <= LONGEST for address in addresses):
+        return False
+    others = {lower: arguments[key] for key, lower in keys.items()}
+    is_plain = _NOT_BESIDE.isdisjoint(others) if runs_only else _KNOWN.issuperset(others)
+    if not is_plain or not _adds_nothing(others):
+        return False
+    bodies = [value for lower, value in others.items() if lower in _BODY and value]
+    if names <= _SAFE:
+        return not bodies and not any(map(_names_an_action, addresses))
+    if names != {"post"}:
+        return False
+    last = words_of_name(_path(addresses[-1]).rstrip("/").rpartition("/")[2])
+    if last[:1] == ["graphql"]:
+        return len(bodies) == 1 and _is_query(bodies[0])
+    return None if last and last[0] in READING else False
+
+
+def _adds_nothing(others: Mapping[str, Any]) -> bool:
+    """Return whether neither parameters nor headers name an action or another method."""
+    return all(
+        pairs is not None and not any(is_acting(name, value) for name, value in pairs)
+        for known, is_acting in ((_PARAMETERS, _parameter_acts), (_HEADERS, _header_acts))
+        for pairs in (_pairs(value) for lower, value in others.items() if lower in known)
+    )
+
+
+def _pairs(value: Any) -> list[tuple[str, str]] | None:
+    """Return the names and values of parameters or headers; None for what is neither an object nor a text."""
+    if not value:
+        return []
+    if isinstance(value, str):
+        return parse_qsl(value.replace(":", "=").replace("\n", "&"), keep_blank_values=True) or None
+    if not isinstance(value, dict):
+        return None
+    return [(name, inner if isinstance(inner, str) else "") for name, inner in value.items()]
+
+
+def _header_acts(name: str, _value: str) -> bool:
+    return "method" in name.lower()  # X-HTTP-Method-Override
+
+
+def _parameter_acts(name: str, value: str) -> bool:
+    acting = ACTING_OR_NAMED.intersection(words_of_name(value)[:1]) if name.lower() in _ACTION else ()
+    return bool(acting) or name.lower() in ACTING_VERBS
+
+
+def _names_an_action(address: str) -> bool:
+    """Return whether a segment of the path or a parameter is, or begins with, a word for an action."""
+    try:
+        parameters = parse_qsl(urlsplit(address).query, keep_blank_values=True)
+    except ValueError:
+        return True
+    return any(map(_begins_acting, _BETWEEN.split(_path(address)))) or any(
+        _parameter_acts(name, value) for name, value in parameters
+    )
+
+
+def _path(address: str) -> str:
+    try:
+        return unquote(urlsplit(address).path)
+    except ValueError:
+        return ""
+
+
+def _begins_acting(segment: str) -> bool:
+    return not ACTING_VERBS.isdisjoint(words_of_name(segment)[:1])
+
+
+def _is_query(body: Any) -> bool:
+    sent = json_of(body) if isinstance(body, str) else body
+    query = sent.get("query") if isinstance(sent, dict) and _GRAPHQL_KEYS.issuperset(sent) else None
+    return isinstance(query, str) and graphql_reads(query)

@@ -94,6 +94,7 @@ def lists(size: int) -> Work:
     one_of = {"match": "one_of", "values": [{"id": n} for n in range(size)]}
     matchers = [ranked(parse_matchers(given)) for given in ({}, {"/a": "unordered"}, {"/a/0": one_of})]
     text = ", ".join(f"{n}" for n in range(size))
+    names = [f"n{n}" for n in range(size)]
 
     def work() -> None:
         for given in matchers:
@@ -101,6 +102,8 @@ def lists(size: int) -> Work:
         ArgumentNotes(schema, "read", left, Reader()).of_given(("b",), left["b"])
         list_note(text.split(", "), text, UNLIMITED)
         kinds_of([f"It is {n} of them, as I wrote." for n in range(size)], {}, "write")
+        kinds_of({"title": f"Board {'7 ' * size}"}, {}, "write")
+        compare_arguments({"a": names[1:]}, {"a": names}, ranked({}), Sources, rules=CallRules("read"))
 
     return work
 
@@ -133,6 +136,8 @@ def code(size: int) -> Work:
         "kubectl delete pod " + "a " * size,
         f"ssh h rm {'a ' * size}",
         f"rm -- {'a ' * size}",
+        f"deploy {' '.join(f'--a{n}=1' for n in range(size))}",
+        f"sed -i {'-n ' * size}-e s/{'a' * size}/b/ c",
     ]
     statements = [
         f"insert into t ({listed}) values ({numbers})",
@@ -147,6 +152,8 @@ def code(size: int) -> Work:
         code_note(f"select a from b where {statement}", f"SELECT a  FROM b WHERE {statement};")
         for text in (*commands, *statements):
             code_note(text, f"{text} {';' * size}")
+        code_note(f"delete from t where {statement}", f"delete from t where {statement} and date '2026-01-01' = e")
+        code_note("a" + " + 1" * size, "a" + " +  1" * size + " + 2")
         schedule_form("FREQ=DAILY;" + f"BYDAY={','.join(['MO'] * size)};" * 2)
         schedule_form(f"{','.join(['1'] * size)} * * * *")
         contains_range("k1", siblings, "2026-11-02", "2026-11-01")

@@ -172,6 +172,13 @@ def commands(size: int) -> Work:
         call_reads("run_git" + "_run" * size, {"args": ["log"] * size, **named}, runs_only=False),
         call_reads("a", {"commands": ["ls"] * size}, runs_only=True),
         call_reads("a", {"sql": "select 1", **named}, runs_only=False),
+        call_reads(
+            "http", {"method": "GET", "url": f"/{'a/' * size}?{'a=b&' * size}", "params": named}, runs_only=True
+        ),
+        call_reads("graphql", {"query": "{ a " * size + "}" * size}, runs_only=False),
+        call_reads("call_tool", {"tool": "get_a", "arguments": named, **named}, runs_only=False),
+        call_reads("calendar", {"action": "list", **named}, runs_only=False),
+        call_reads("call_tool", {"tool": "a" * size, "arguments": {"tool": "get_a"}}, runs_only=False),
         acting_part(f"{command} | rm x"),
         sql_reads("select lower(a) from b where c = 'd'; " * size),
     )

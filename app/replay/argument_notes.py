@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -21,6 +23,7 @@ from app.replay.value_notes import list_note, text_note
 SCHEMA_STEPS = 10  # to find the schema of a place
 _LONGEST_OF_VALUES = 100  # characters
 _ZONE_KEYS = ("timeZone", "timezone", "time_zone", "tz", "timezone_id", "zone")
+_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 _FORM = "the same value in another form"
 _RANGE = "an end of a range that contains the recorded one"
 _WORDED = {"code": "other code", "prose": "other words", "search": "other words of a search"}
@@ -80,6 +83,8 @@ class ArgumentNotes:
     def _of_plain_texts(self, path: Sequence[str], left: str, right: str) -> str:
         values = self._only_values(left)
         if values and values == self._only_values(right):
+            return _FORM
+        if (numbers := _numbers(left)) and numbers == _numbers(right):
             return _FORM
         if with_plain_measures(left) == with_plain_measures(right) or _same_time(left, right):
             return "the same amount in another unit"
@@ -175,6 +180,13 @@ class ArgumentNotes:
         for value in values:
             if isinstance(value, str):
                 self._reader.budget.spend(1 + len(value))
+
+
+def _numbers(text: str) -> list[Decimal]:
+    """Return the numbers of a text that has only two or more, with commas between them, such as a position."""
+    parts = text.split(",") if len(text) <= _LONGEST_OF_VALUES else []
+    is_list = len(parts) > 1 and all(_NUMBER.fullmatch(part.strip()) for part in parts)
+    return [Decimal(part.strip()) for part in parts] if is_list else []
 
 
 def _is_same_time(left: str, right: str, zone: str) -> bool:

@@ -11,6 +11,8 @@ from app.replay.forms import path_form
 from app.replay.kinds import LONGEST, is_sql
 from app.replay.statement_forms import Words, is_narrower, statement_form
 
+_PORTS = {"http": ":80", "https": ":443"}
+
 
 def code_note(left: str, right: str) -> str:
     """Return how two pieces of code are written differently; "" if they may do something else. `left` is recorded."""
@@ -28,6 +30,8 @@ def code_note(left: str, right: str) -> str:
         return _statement_note(statement_form(left), statement_form(right))
     if "://" in left and "://" in right:
         return "the same address, written differently" if _address(left) == _address(right) else ""
+    if left[:1] == right[:1] == "=" and '"' not in left and "".join(left.split()) == "".join(right.split()):
+        return "the same formula, with other white space"
     if (parts := command_words(left)) and parts == command_words(right):
         return "the same command, quoted differently"
     if (form := command_form(left)) and form == command_form(right):
@@ -56,4 +60,5 @@ def _address(text: str) -> tuple[str, ...] | None:
     except ValueError:
         return None
     parameters = sorted(parse_qsl(parts.query, keep_blank_values=True))
-    return parts.scheme, parts.netloc.lower(), parts.path.rstrip("/"), repr(parameters), parts.fragment
+    host = parts.netloc.lower().removesuffix(_PORTS.get(parts.scheme, ""))
+    return parts.scheme, host, parts.path.rstrip("/"), repr(parameters), parts.fragment

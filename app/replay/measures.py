@@ -10,6 +10,7 @@ _MEMORY = re.compile(r"(?<![\w.])(\d{1,15}(?:\.\d{1,9})?)([KMGTP])i(?!\w)")
 _PROCESSORS = re.compile(r"(?<=cpu=)(\d{1,9}(?:\.\d{1,9})?)(m?)(?![\w.])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _TIME = re.compile(r"-?(?:\d{1,9}[smhdw])++")
+_ISO_TIME = re.compile(r"P(?=.)(?:(\d{1,9})W)?(?:(\d{1,9})D)?(?:T(?=.)(?:(\d{1,9})H)?(?:(\d{1,9})M)?(?:(\d{1,9})S)?)?")
 _PART = re.compile(r"(\d{1,9})([smhdw])")
 _JOB_TIME = re.compile(r"(?:(\d{1,4})-)?(\d{1,9})(?::(\d{1,2}))?(?::(\d{1,2}))?")
 _UNITS = "KMGTP"
@@ -22,8 +23,12 @@ def with_plain_measures(text: str) -> str:
 
 
 def seconds_of(text: str) -> int | None:
-    """Return the seconds of a time such as `90s`, `1h30m` or `-7d`, without its sign; None for other texts."""
-    if len(text) > _LONGEST or not _TIME.fullmatch(text):
+    """Return the seconds of a time such as `90s`, `-7d` or `PT1H30M`, without its sign; None for other texts."""
+    if len(text) > _LONGEST:
+        return None
+    if iso := _ISO_TIME.fullmatch(text):
+        return sum(int(number or 0) * _SECONDS[unit] for number, unit in zip(iso.groups(), "wdhms", strict=True))
+    if not _TIME.fullmatch(text):
         return None
     return sum(int(number) * _SECONDS[unit] for number, unit in _PART.findall(text))
 

@@ -34,7 +34,7 @@ def text_note(left: str, right: str, effect: Effect, *, is_fixed: bool) -> str:
     """
     if joined_form(left) == joined_form(right):
         return "the same letters and digits, separated differently"
-    if _is_international(left, right) or _is_international(right, left):
+    if any(_is_international(*pair) or _is_dialled(*pair) for pair in ((left, right), (right, left))):
         return "the same telephone number, with the code of a country"
     if is_fixed or max(len(left), len(right)) > LONGEST:
         return ""
@@ -56,6 +56,14 @@ def _is_international(whole: str, national: str) -> bool:
     digits, subscriber = _NO_DIGITS.sub("", whole), _NO_DIGITS.sub("", national)[1:]
     code = len(digits) - len(subscriber)
     return len(subscriber) >= _FEWEST_DIGITS and digits.endswith(subscriber) and code in _CODE_DIGITS
+
+
+def _is_dialled(left: str, right: str) -> bool:
+    """Return whether two telephone numbers have the same code of a country, after `+` in one and `00` in the other."""
+    is_short = max(len(left), len(right)) <= _LONGEST_NUMBER
+    if not (is_short and left[:1] == "+" and right[:2] == "00" and _WITH_CODE.fullmatch(left)):
+        return False
+    return bool(_WITH_CODE.fullmatch(right)) and _NO_DIGITS.sub("", left) == _NO_DIGITS.sub("", right)
 
 
 def list_note(left: Any, right: Any, budget: WorkBudget) -> str:

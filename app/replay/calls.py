@@ -21,6 +21,7 @@ _SQL_KEYS, _PROGRAM_KEYS = words("keys", "sql"), words("keys", "program_argument
 _RAN_OR_WRITTEN = _NOT_BESIDE | _PROGRAM_KEYS | SHELL_KEYS  # what makes a difference to what is run
 _QUERY_KEYS = _SQL_KEYS | words("keys", "graphql")
 _SENDING, _CALLING = words("requests", "named"), words("requests", "calling")
+_OTHER_ACTIONS = ACTING_VERBS - _CALLING
 _MOST_WRAPPED = 3  # tools that call one another, before the one that is looked at
 _STATEMENT_KEYS = _SQL_KEYS - words("keys", "search")  # of which a text is a statement, whatever its first word is
 _LISTS = ("commands", "cmds")  # keys of several commands, of which each is a text
@@ -42,7 +43,7 @@ def call_reads(name: str, arguments: Any, *, runs_only: bool) -> bool | None:
         if reads is not None:
             return reads
         words_of_tool = {*words_of_name(name)}
-        call = wrapped_call(keys, arguments) if runs_only or _may_call(words_of_tool) else None
+        call = wrapped_call(keys, arguments) if runs_only or _is_for(_CALLING, words_of_tool) else None
         if call is None:
             is_open = runs_only or ACTING_VERBS.isdisjoint(words_of_tool)
             return True if is_open and operation_reads(keys, arguments) else None
@@ -57,7 +58,7 @@ def call_reads(name: str, arguments: Any, *, runs_only: bool) -> bool | None:
 def _reads(name: str, keys: Mapping[str, str], arguments: Mapping[str, Any], *, runs_only: bool) -> bool | None:
     request = request_reads(keys, arguments, runs_only=runs_only)
     if request is not None:
-        return request and (runs_only or _sends(name))
+        return request and (runs_only or _is_for(_SENDING, {*words_of_name(name)}))
     if key := _first(keys, arguments, _PROGRAM_KEYS) if (program := _program_of(name)) else "":
         return _of_program(program, arguments[key]) and _may_be_beside(keys, {key}, _BESIDE, runs_only=runs_only)
     if key := _first(keys, arguments, SHELL_KEYS):
@@ -74,14 +75,9 @@ def _reads(name: str, keys: Mapping[str, str], arguments: Mapping[str, Any], *, 
     return reads and _may_be_beside(keys, {*texts}, _BESIDE_SQL, runs_only=runs_only)
 
 
-def _sends(name: str) -> bool:
-    """Return whether a tool is named for sending requests, and for no other action."""
-    named = {*words_of_name(name)}
-    return not _SENDING.isdisjoint(named) and (ACTING_VERBS - _CALLING).isdisjoint(named)
-
-
-def _may_call(named: set[str]) -> bool:
-    return not _CALLING.isdisjoint(named) and (ACTING_VERBS - _CALLING).isdisjoint(named)
+def _is_for(known: frozenset[str], named: set[str]) -> bool:
+    """Return whether the name of a tool has one of the known words, and none for another action."""
+    return not known.isdisjoint(named) and _OTHER_ACTIONS.isdisjoint(named)
 
 
 def _reads_inside(call: Wrapped) -> bool:

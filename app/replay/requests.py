@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -37,11 +37,11 @@ def request_reads(keys: Mapping[str, str], arguments: Mapping[str, Any], *, runs
         return None
     if not all(isinstance(address, str) and 0 < len(address) <= LONGEST for address in addresses):
         return False
-    others = {lower: arguments[key] for key, lower in keys.items()}
-    is_plain = _NOT_BESIDE.isdisjoint(others) if runs_only else _KNOWN.issuperset(others)
+    others = [(lower, arguments[key]) for key, lower in keys.items()]
+    is_plain = _NOT_BESIDE.isdisjoint(keys.values()) if runs_only else _KNOWN.issuperset(keys.values())
     if not is_plain or not _adds_nothing(others):
         return False
-    bodies = [value for lower, value in others.items() if lower in _BODY and value]
+    bodies = [value for lower, value in others if lower in _BODY and value]
     if names <= _SAFE:
         return not bodies and not any(map(_names_an_action, addresses))
     if names != {"post"}:
@@ -52,12 +52,12 @@ def request_reads(keys: Mapping[str, str], arguments: Mapping[str, Any], *, runs
     return None if last and last[0] in READING else False
 
 
-def _adds_nothing(others: Mapping[str, Any]) -> bool:
+def _adds_nothing(others: Sequence[tuple[str, Any]]) -> bool:
     """Return whether neither parameters nor headers name an action or another method."""
     return all(
         pairs is not None and not any(is_acting(name, value) for name, value in pairs)
         for known, is_acting in ((_PARAMETERS, _parameter_acts), (_HEADERS, _header_acts))
-        for pairs in (_pairs(value) for lower, value in others.items() if lower in known)
+        for pairs in (_pairs(value) for lower, value in others if lower in known)
     )
 
 

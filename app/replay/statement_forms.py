@@ -178,7 +178,7 @@ def _assigned(words: Words) -> Words:
 
 
 def _inserted(words: Words) -> Words:
-    """Return an insertion of one row with its columns in order, each with its value, but for those that get NULL."""
+    """Return an insertion of one row with its columns in order, each with its value, but without those of NULL."""
     match words:
         case ("insert", "into", table, "(", *_) if "values" in words:
             at = words.index("values")

@@ -24,6 +24,8 @@ def wrapped_call(keys: Mapping[str, str], arguments: Mapping[str, Any]) -> Wrapp
     `keys` are those of the arguments in lower case.
     """
     known = {lower: arguments[key] for key, lower in keys.items()}
+    if len(known) < len(keys):  # two spellings of a key
+        return None
     method = known.get("method")
     if isinstance(method, str) and (method == "tools/call" or "jsonrpc" in known):
         return _of_rpc(method, known.get("params"))

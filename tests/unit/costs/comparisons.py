@@ -94,7 +94,7 @@ def lists(size: int) -> Work:
     one_of = {"match": "one_of", "values": [{"id": n} for n in range(size)]}
     matchers = [ranked(parse_matchers(given)) for given in ({}, {"/a": "unordered"}, {"/a/0": one_of})]
     text = ", ".join(f"{n}" for n in range(size))
-    names = [f"n{n}" for n in range(size)]
+    names = [f"n{n}" for n in range(20 * size)]
 
     def work() -> None:
         for given in matchers:
@@ -137,7 +137,7 @@ def code(size: int) -> Work:
         f"ssh h rm {'a ' * size}",
         f"rm -- {'a ' * size}",
         f"deploy {' '.join(f'--a{n}=1' for n in range(size))}",
-        f"sed -i {'-n ' * size}-e s/{'a' * size}/b/ c",
+        f"sed {'-n ' * 20 * size}s/a/b/ c",
     ]
     statements = [
         f"insert into t ({listed}) values ({numbers})",

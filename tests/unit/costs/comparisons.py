@@ -137,7 +137,7 @@ def code(size: int) -> Work:
         f"ssh h rm {'a ' * size}",
         f"rm -- {'a ' * size}",
         f"deploy {' '.join(f'--a{n}=1' for n in range(size))}",
-        f"sed {'-n ' * 20 * size}s/a/b/ c",
+        f"sed -i {'-n ' * 20 * size}s/a/b/ c",
     ]
     statements = [
         f"insert into t ({listed}) values ({numbers})",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from sqlalchemy import Boolean, Connection, Double, Index, String, and_, case, or_, select, update
+from sqlalchemy import Boolean, Connection, Double, Index, String, Update, and_, case, func, or_, select, update
 
 from app.models import organizations, queries
 from app.models.base import BigInt, MediumText, Timestamp, exact, new_table
@@ -114,13 +114,29 @@ def change_held(connection: Connection, *, check_id: int, until: datetime, **val
     return queries.changes_row(connection, held.values(**values))
 
 
-def add_spent(connection: Connection, *, project_id: int, check_id: int, day: str, usd: float) -> None:
-    """Add the cost of a judge on a day (UTC), whoever holds the check: it is paid."""
-    spent = case((_C.spent_on >= day, _C.spent_usd + usd), else_=usd)
-    latest = case((_C.spent_on > day, _C.spent_on), else_=day)
-    of_check = update(online_checks).where(_C.project_id == project_id, _C.id == check_id)
+def reserve(connection: Connection, *, check: OnlineCheck, day: str, usd: float) -> bool:
+    """Add the most that a call of a judge can cost to what is spent on a day (UTC).
+
+    Returns False if it exceeds the stored limit of a day, or if the check is paused, or held by another worker.
+    """
+    spent = case((_C.spent_on == day, _C.spent_usd), else_=0.0) + usd
+    fits = _update(check).where(
+        _C.held_until == check.held_until, _C.enabled, _C.spent_on <= day, spent <= _C.max_cost_per_day
+    )
     # In this order: MySQL reads a column that is set before with its new value.
-    connection.execute(of_check.ordered_values((_C.spent_usd, spent), (_C.spent_on, latest)))
+    return queries.changes_row(connection, fits.ordered_values((_C.spent_usd, spent), (_C.spent_on, day)))
+
+
+def add_reserved(connection: Connection, *, check: OnlineCheck, day: str, usd: float) -> None:
+    """Add to what is reserved on a day, whoever holds the check: a call costs less than was reserved, or more.
+
+    What was reserved for a day that is over stays as its cost.
+    """
+    connection.execute(_update(check).where(_C.spent_on == day).values(spent_usd=func.round(_C.spent_usd + usd, 12)))
+
+
+def _update(check: OnlineCheck) -> Update:
+    return update(online_checks).where(_C.project_id == check.project_id, _C.id == check.id)
 
 
 def turns_after(

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from hashlib import blake2b
 
 from sqlalchemy import Connection
 
-from app.chat import Tokens
 from app.database.transactions import Database
 from app.errors import Invalid, NotFound, ProviderError
 from app.models import online_checks, scores, sessions
-from app.models.language_models import LanguageModel
 from app.models.online_checks import OnlineCheck
 from app.models.queries import first_batch_id, new_batch_id
 from app.models.scores import ScoreRow
@@ -36,7 +33,7 @@ from app.services.language_models.credentials import CredentialService
 from app.services.language_models.service import ModelService
 from app.services.masking.rules import MaskingRules
 from app.services.replays.ports import MeteredModel
-from app.services.runs.outcome import cost_of
+from app.services.scores.judge_spending import JudgeSpending
 from app.services.search.turn_sizes import CHECK_BYTES, sizes_of
 from app.services.sessions.service import built_session
 from app.sessions.facts import load
@@ -65,26 +62,6 @@ class CheckOutcome:
     passed: bool | None
     reason: str | None = None
     failed: str | None = None
-
-
-@dataclass(slots=True)
-class JudgeSpending:
-    """The USD that judges have cost on a day; a call begins only if the most that it can cost fits into `most`."""
-
-    most: float
-    spent: float
-    stopped: bool = False
-
-    def add(self, model: LanguageModel, tokens: Tokens) -> None:
-        cost = cost_of(model, tokens)
-        self.spent += float(cost.prompt + cost.completion)
-
-    @contextmanager
-    def call(self, most_usd: Callable[[], float]) -> Iterator[None]:
-        if self.spent + most_usd() > self.most:
-            self.stopped = True
-            raise ProviderError("The daily budget of this check is used up.")
-        yield
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,9 +101,7 @@ class OnlineCheckRunner:
             return
         rest = timedelta()
         try:
-            with self.database.read() as connection:
-                check = online_checks.find_held(connection, check_id=check_id, until=until)
-            if check is not None and self._work(check):
+            if self._work(check_id, until):
                 rest = PAUSE
         finally:
             self.database.retrying(
@@ -135,10 +110,14 @@ class OnlineCheckRunner:
                 )
             )
 
-    def _work(self, check: OnlineCheck) -> bool:
+    def _work(self, check_id: int, until: datetime) -> bool:
         """Check turns until there are none or the time is up; returns True when the judge failed."""
         end = self.monotonic() + WORK_S
         while not self._is_over(end):
+            with self.database.read() as connection:
+                check = online_checks.find_held(connection, check_id=check_id, until=until)
+            if check is None or not check.enabled:
+                return False
             before = first_batch_id(self.now() - self.settled)
             turns = self._turns(check, before)
             for id_, row in turns:
@@ -165,30 +144,18 @@ class OnlineCheckRunner:
             return online_checks.turns_after(connection, check, before_batch=before, limit=TURNS_PER_CHECKING)
 
     def _checked(self, check: OnlineCheck, row: TurnRow) -> tuple[OnlineCheck, CheckOutcome | None]:
-        """Return the check with its updated cost, and the outcome; None for a turn that is skipped."""
+        """Return the check with its progress, and the outcome; None for a turn that is skipped."""
         answered = self._answered(check, row) if _is_meant(check, row) else None
         if answered is None:
             return check, None
-        today = self.now().date().isoformat()
-        spent = check.spent_usd if check.spent_on == today else 0.0
-        spending = JudgeSpending(check.max_cost_per_day, spent)
+        spending = JudgeSpending(self.database, check, self.now().date().isoformat())
         outcome = answered if isinstance(answered, CheckOutcome) else self._outcome(check, *answered, spending)
-        self._store_cost(check, today, spending.spent - spent)
-        check = replace(check, spent_on=today, spent_usd=spending.spent)
         if spending.stopped:
             return check, None
         given = outcome.passed is not None
         problem = None if given else (outcome.failed or outcome.reason or "")[:PROBLEM_MAX]
         scored = check.scored + given
         return replace(check, problem=problem, scored=scored), outcome
-
-    def _store_cost(self, check: OnlineCheck, day: str, usd: float) -> None:
-        """Store what a call has cost before its score: it also counts if a change ends this worker's hold."""
-        if usd:
-            add_spent = partial(
-                online_checks.add_spent, project_id=check.project_id, check_id=check.id, day=day, usd=usd
-            )
-            self.database.retrying(add_spent)
 
     def _answered(self, check: OnlineCheck, row: TurnRow) -> tuple[str, str] | CheckOutcome | None:
         """Return the question and the last answer of a turn, or that it is too long to be read.

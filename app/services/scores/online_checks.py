@@ -27,6 +27,7 @@ CHECKS_MAX = 20
 CHECKS_OF_PROJECT = 200
 """Checks of all prompts of a project together."""
 NEEDS_RUN = "This API key lacks the scope run, which an online check of the kind judge needs: it runs a model."
+_KEEP_THE_HOLD = frozenset({"name", "share", "max_cost_per_day", "enabled"})
 NO_CHECK = "There is no such online check."
 
 
@@ -103,7 +104,8 @@ class OnlineCheckService:
         """Change the named fields of `NewCheck`; raises the same errors as `add`.
 
         Without `may_spend` a judge can only be renamed, paused, or limited to a lower cost or share. A worker that runs
-        the check gives it up. A check that is enabled again begins with the turns recorded after that.
+        the check gives it up if it would check other turns, or ask something else. A check that is enabled again begins
+        with the turns recorded after that.
         """
         with self.database.write() as connection:
             known = online_checks.find(connection, project_id=project_id, check_id=check_id, lock=True)
@@ -121,9 +123,11 @@ class OnlineCheckService:
             judged = {"kind", "value", "judge_model"} & set(changed)
             judge_id = self._judge(connection, head.organization_id, new) if judged else old.judge_model_id
             stored = _columns(new, judge_id)
-            # A worker goes on with a check that is only renamed.
+            # Otherwise the worker goes on, so that a judge that is being asked is not asked again.
+            if not _KEEP_THE_HOLD.issuperset(changed) or (new.enabled and not old.enabled):
+                stored |= {"held_until": now}
             if set(changed) != {"name"}:
-                stored |= {"problem": None, "held_until": now}
+                stored |= {"problem": None}
             if new.enabled and not old.enabled:
                 stored |= {"position": first_batch_id(earlier_now(connection, now)), "position_id": 0}
             update_rows(connection, online_checks.online_checks, {"id": check_id}, **stored)

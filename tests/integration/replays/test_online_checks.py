@@ -398,17 +398,20 @@ class ChangingProviders:
         return getattr(self._providers, name)
 
 
-@pytest.mark.parametrize(("field", "calls", "scored"), [("name", (3, 3), 3), ("maxCostPerDay", (1, 2), 0)])
+@pytest.mark.parametrize(
+    ("field", "calls", "scored"), [("name", (3, 3), 3), ("maxCostPerDay", (3, 3), 3), ("value", (1, 2), 0)]
+)
 def test_a_call_of_a_judge_counts_whatever_is_changed_meanwhile(
     world: World, upstream: Upstream, field: str, calls: tuple[int, int], scored: int
 ) -> None:
     upstream.script(*[JUDGED] * 4)
     check, runner = add(world, recorded(world), JUDGE, maxCostPerDay=9), world.container.services.online_check_runner
-    writer, values = with_scopes(world, "read", "write"), iter(range(8, 0, -1))
+    scopes = ("read", "write", "run") if field == "value" else ("read", "write")
+    writer, values = with_scopes(world, *scopes), iter(range(8, 0, -1))
 
     def change_more() -> None:
         value = next(values)
-        change(writer, check, **{field: f"polite {value}" if field == "name" else value})
+        change(writer, check, **{field: value if field == "maxCostPerDay" else f"polite {value}"})
 
     providers: Any = ChangingProviders(runner.providers, change_more)
     counts, costs = [], []
@@ -422,7 +425,48 @@ def test_a_call_of_a_judge_counts_whatever_is_changed_meanwhile(
 
     assert tuple(counts) == calls
     assert costs[0] > 0
-    assert costs[1] == pytest.approx(costs[0] * calls[1] / calls[0])
+    assert costs[1] == pytest.approx(costs[0] * calls[1] / calls[0], rel=0.01)
+
+
+def test_a_call_under_way_counts_for_the_limit_of_a_day(world: World, upstream: Upstream) -> None:
+    upstream.script(*[JUDGED] * 4)
+    # The limit allows one call of at most 16,384 tokens, and no second one.
+    check, runner = (
+        add(world, recorded(world, [HOT]), JUDGE, maxCostPerDay=0.015),
+        world.container.services.online_check_runner,
+    )
+    settle(world)
+    while_asked: list[tuple[float, int]] = []
+
+    def ask_something_else() -> None:
+        change(world, check, value="It is short.")
+        settle(world)
+        shown = run(world, check)
+        while_asked.append((shown["spentUsd"], len(upstream.requests)))
+
+    providers: Any = ChangingProviders(runner.providers, ask_something_else)
+    replace(runner, providers=providers).run(check["id"])
+
+    [(reserved, asked)] = while_asked
+    assert asked == 0
+    shown = world.get(f"/api/v1/online-checks/{check['id']}").json
+    assert 0 < shown["spentUsd"] < reserved <= 0.015
+    assert len(upstream.requests) == 1
+
+
+def test_a_judge_that_is_paused_while_it_is_asked_scores_that_turn_and_no_other(
+    world: World, upstream: Upstream
+) -> None:
+    upstream.script(*[JUDGED] * 3)
+    check, runner = add(world, recorded(world), JUDGE, maxCostPerDay=9), world.container.services.online_check_runner
+    settle(world)
+    writer = with_scopes(world, "read", "write")
+    providers: Any = ChangingProviders(runner.providers, lambda: change(writer, check, enabled=False))
+
+    replace(runner, providers=providers).run(check["id"])
+
+    assert world.get(f"/api/v1/online-checks/{check['id']}").json["scored"] == 1
+    assert len(upstream.requests) == 1
 
 
 @EMBEDDED_CONTAINER

@@ -97,8 +97,7 @@ class OpenIdSignIns:
         """
         identity = self._identity(code, attempt, origin)
         role = self._role(identity)
-        # Hashed before the transaction, because this needs time. No person knows this password.
-        unusable = self.passwords.hash(new_token())
+        unusable = self.passwords.unusable()
 
         def keep(connection: Connection) -> int:
             user_id = self._user(connection, identity, unusable, may_join=role is not None)

@@ -36,7 +36,7 @@ class Passwords:
         self._slots = threading.BoundedSemaphore(CONCURRENT)
         self._lock = threading.Lock()
         self._inside = 0
-        self._unmatched = _unmatched(self._hasher)
+        self._unmatched = self.unusable()
 
     def hash(self, password: str) -> str:
         """Return the hash to store; `Invalid` for a password that is too short or too long."""
@@ -56,6 +56,15 @@ class Passwords:
             except (VerificationError, InvalidHashError):
                 return False
 
+    def unusable(self) -> str:
+        """Return a new hash that no known password has. It needs as much time to compare as any other, none to make."""
+        hasher = self._hasher
+        salt, digest = (
+            base64.b64encode(os.urandom(length)).decode().rstrip("=") for length in (hasher.salt_len, hasher.hash_len)
+        )
+        cost = f"m={hasher.memory_cost},t={hasher.time_cost},p={hasher.parallelism}"
+        return f"$argon2id$v=19${cost}${salt}${digest}"
+
     @contextmanager
     def _slot(self, limit: int) -> Iterator[None]:
         with self._lock:
@@ -68,15 +77,6 @@ class Passwords:
         finally:
             with self._lock:
                 self._inside -= 1
-
-
-def _unmatched(hasher: PasswordHasher) -> str:
-    """Return a hash that needs as much time to compare as any other, made without hashing."""
-    salt, digest = (
-        base64.b64encode(os.urandom(length)).decode().rstrip("=") for length in (hasher.salt_len, hasher.hash_len)
-    )
-    cost = f"m={hasher.memory_cost},t={hasher.time_cost},p={hasher.parallelism}"
-    return f"$argon2id$v=19${cost}${salt}${digest}"
 
 
 class WrongPassword(Unauthorized):

@@ -21,6 +21,7 @@ from app.models import users
 from app.models.audit_log import SYSTEM
 from app.models.organizations import Role
 from app.services.accounts.openid import OpenIdSettings, OpenIdSignIns, roles_of
+from app.services.accounts.passwords import Passwords
 from app.web.cookies import OPENID_COOKIE
 from tests.integration.web.conftest import PASSWORD, Browser
 from tests.support.backends import EACH_CONTAINER
@@ -274,6 +275,18 @@ def test_an_account_of_the_provider_has_no_password(world: World, fake: FakeProv
 
     assert browser.sign_in(fake.claims["email"], "").status_code in (400, 401)
     assert "reprise_session" not in browser.cookies
+
+
+def test_a_sign_in_with_a_provider_hashes_nothing(
+    world: World, fake: FakeProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hashed: list[str] = []
+    monkeypatch.setattr(Passwords, "hash", lambda self, password: hashed.append(password))
+
+    assert signed_in(Browser(world), fake, groups=["sales"]) == "/sign-in"
+    for _ in range(2):
+        assert signed_in(Browser(world), fake, groups=["dev"]) != "/sign-in"
+    assert hashed == []
 
 
 def test_first_sign_ins_at_once_make_one_account(world: World, fake: FakeProvider) -> None:

@@ -130,3 +130,15 @@ def test_numbers_that_json_does_not_have_are_a_reason() -> None:
 
     with pytest.raises(Unreadable):
         to_otlp(span, "x")
+
+
+def test_long_names_around_many_members_are_refused_before_they_are_made() -> None:
+    ids = {"context": {"trace_id": "t", "span_id": "s"}}
+
+    def attributes(length: int) -> dict[str, Any]:
+        return {"k" * length: {str(n): 1 for n in range(5_000)}}
+
+    [span] = CONVERTERS["phoenix"](ids | {"attributes": attributes(1_000)}, 1)
+    assert len(span.attributes) >= 5_000
+    with pytest.raises(Unreadable, match="has names of attributes with more than 8000000 characters"):
+        CONVERTERS["phoenix"](ids | {"attributes": attributes(10_000)}, 1)

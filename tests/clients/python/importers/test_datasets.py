@@ -176,3 +176,21 @@ def test_a_case_has_only_what_its_row_has() -> None:
     assert case.document({})["testCase"] == {
         "turns": [{"user": "Where?", "steps": [{"kind": "answer", "text": "There.", "check": {"answer": "meaning"}}]}]
     }
+
+
+def nested(depth: int, *, innermost: Any) -> Any:
+    for _ in range(depth):
+        innermost = [innermost]
+    return innermost
+
+
+def test_messages_in_lists_and_objects_of_very_many_levels_are_read() -> None:
+    question = {"role": "user", "content": "How warm is it?"}
+    for given in (nested(5_000, innermost=question), [[question, [question]], [[question]]]):
+        case = braintrust_row({"id": "1", "input": given, "expected": "Warm."})
+        assert case.question == "How warm is it?"
+    assert len(case.earlier) == 2
+    within: Any = [question]
+    for _ in range(5_000):
+        within = {"input": within}
+    assert braintrust_row({"id": "1", "input": within, "expected": "Warm."}).question == "How warm is it?"

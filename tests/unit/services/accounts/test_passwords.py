@@ -74,6 +74,18 @@ def test_strangers_leave_places_to_who_comes_from_where_they_always_do() -> None
         assert usual.result()
 
 
+def test_an_unusable_hash_is_made_without_hashing_and_looks_like_any_other() -> None:
+    class NoHasher(PasswordHasher):
+        def hash(self, password: str | bytes, *, salt: bytes | None = None) -> str:
+            raise AssertionError("This needs a processor.")
+
+    hashes = [Passwords(NoHasher(**CHEAP)).unusable() for _ in range(2)]
+
+    assert hashes[0] != hashes[1]
+    assert extract_parameters(hashes[0]) == extract_parameters(PasswordHasher(**CHEAP).hash("correct horse battery"))
+    assert not Passwords(PasswordHasher(**CHEAP)).matches("correct horse battery", hashes[0])
+
+
 def test_after_a_flood_everybody_is_let_in_again() -> None:
     passwords = Passwords(PasswordHasher(**CHEAP))
     with ThreadPoolExecutor(50) as pool:

@@ -83,23 +83,22 @@ def _of_row(row: Mapping[str, Any], given: Any, expected: Any, name: str) -> Imp
 
 def _messages(given: Any) -> Iterator[dict[str, str]]:
     """Yield the messages of the user and the assistant, in order; a text is the user's."""
+    # Loops, as a record may have hundreds of levels.
+    while isinstance(given, dict):
+        within = next((given[key] for key in ("messages", "input", "inputs", "chat_history") if given.get(key)), None)
+        given = within if isinstance(within, (list, dict)) else _text_of(given, QUESTIONS)
     if isinstance(given, str) and given.strip():
         yield {"role": "user", "text": given}
-    elif isinstance(given, list):
-        for entry in given:
+    waiting = given[::-1] if isinstance(given, list) else []
+    while waiting:
+        entry = waiting.pop()
+        if isinstance(entry, list):  # LangChain's batches of messages
+            waiting += entry[::-1]
+        else:
             yield from _message(entry)
-    elif isinstance(given, dict):
-        within = next((given[key] for key in ("messages", "input", "inputs", "chat_history") if given.get(key)), None)
-        if isinstance(within, (list, dict)):
-            yield from _messages(within)
-        elif (question := _text_of(given, QUESTIONS)) is not None:
-            yield {"role": "user", "text": question}
 
 
 def _message(entry: Any) -> Iterator[dict[str, str]]:
-    if isinstance(entry, list):  # LangChain's batches of messages
-        yield from _messages(entry)
-        return
     message = object_in(entry)
     fields = object_in(message.get("kwargs")) or object_in(message.get("data")) or message
     kind = message["id"][-1] if isinstance(message.get("id"), list) and message["id"] else ""

@@ -15,6 +15,8 @@ _COLUMN = "attributes."
 _KIND = "openinference.span.kind"
 # Far more than a span of a long conversation has.
 _ATTRIBUTES_MAX = 100_000
+# Characters of the names of objects, counted for each of their members, which repeat them.
+_NAMES_MAX = 8_000_000
 
 
 def convert(record: Mapping[str, Any], at_ns: int) -> list[ImportedSpan]:
@@ -47,6 +49,7 @@ def _recorded(record: Mapping[str, Any]) -> dict[str, Any]:
 def _flat(attributes: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield `llm.input_messages.0.message.role` for what is nested in objects and in lists of objects."""
     waiting: list[tuple[str, Any]] = list(attributes.items())
+    left = _NAMES_MAX
     for _ in range(_ATTRIBUTES_MAX):
         if not waiting:
             return
@@ -55,6 +58,9 @@ def _flat(attributes: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         if inner is None:
             yield name, value
         else:
+            left -= len(name) * len(inner)
+            if left < 0:
+                raise Unreadable(f"has names of attributes with more than {_NAMES_MAX} characters")
             waiting += [(f"{name}.{key}", item) for key, item in inner]
     raise Unreadable(f"has more than {_ATTRIBUTES_MAX} attributes")
 

@@ -25,7 +25,7 @@ from app.models.replays import UNFINISHED, replays
 from app.models.runs import runs
 from app.models.sessions import SessionRow, sessions
 from app.models.spans import spans, spans_of
-from app.models.turns import TurnRow, extents, list_turns, turns
+from app.models.turns import TurnRow, list_turns, turns
 from app.models.usage import usage_daily
 from app.sessions.facts import load
 from app.sessions.model_calls import calls_in
@@ -92,12 +92,11 @@ def _wrong_of(connection: Connection, project_id: int, rows: Sequence[SessionRow
     totals = {key: SessionTotals() for key in keys}
     for turn in list_turns(connection, project_id=project_id, session_keys=keys):
         totals[turn.session_key].add(load(turn.facts))
-    times = extents(connection, project_id=project_id, session_keys=keys)
     for row in rows:
-        extent = times.get(row.session_key)
-        same_time = extent is not None and (extent.start_ns, extent.end_ns) == (row.start_ns, row.last_ns)
-        same_calls = row.calls is None or calls_in(row.calls).usage == totals[row.session_key].calls.usage
-        if totals[row.session_key].sums != row.sums or not same_calls or not same_time:
+        of_turns = totals[row.session_key]
+        same_time = (of_turns.start_ns, of_turns.last_ns) == (row.start_ns, row.last_ns)
+        same_calls = row.calls is None or calls_in(row.calls).usage == of_turns.calls.usage
+        if of_turns.sums != row.sums or not same_calls or not same_time:
             yield row.id
 
 
@@ -213,7 +212,8 @@ INVARIANTS: tuple[Invariant, ...] = (
         prompts,
         _kept_rows,
         "Nothing is left of a prompt that was erased a day ago.",
-        "Look for `periodic_job_failed` with the job `finish_erasures` in the clock's log.",
+        "Start the clock, which removes what is left; if it runs, its log has `periodic_job_failed` with the job"
+        " `finish_erasures`, or `erasure_left_to_sweep`, with the error.",
         prompts.c.erased_at.is_not(None),
     ),
     *(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Annotated, Any
 
@@ -26,8 +26,8 @@ from app.models import bulk, insight, queries, session_fingerprints
 from app.models.base import BigInt, ExactText, MediumBlob, binary, exact, new_table, no_index
 from app.models.insight import InsightKey
 from app.models.scores import remove_of_sessions
-from app.models.turns import Extent, extents, list_turns, turns_in_pieces
-from app.sessions.facts import TurnFacts, load
+from app.models.turns import turns, turns_in_pieces
+from app.sessions.facts import load
 from app.sessions.figures import Counted, Figures, dump, load_counted, total
 from app.sessions.model_calls import calls_in
 from app.sessions.sums import SessionSums, SessionTotals, with_names
@@ -37,7 +37,7 @@ LATER_MAX = 200
 CALLS_LENGTH_MAX = 8 * 1024
 """Bytes of the calls of a session beyond which a batch that adds to them also sums them."""
 TURNS_PER_QUERY = 2_000
-"""The number of turns with facts in memory at the same time."""
+"""Turns of sessions that are added up in the transaction that removes some of them."""
 # Default values for rows that an earlier release stores while it still runs.
 _ZERO, _UNCOUNTED, _ACTIVE = DefaultClause("0"), DefaultClause("1"), DefaultClause("1")
 
@@ -147,22 +147,40 @@ def settle(connection: Connection, *, project_id: int, session_keys: Collection[
     """Write the sums of the remaining turns to sessions that lost turns; remove sessions without turns.
 
     The rows are locked before their turns are read: a transaction that adds a turn writes the row after that. The clock
-    adds up sessions with too many turns to read here.
+    adds up sessions with too many turns to read here: a session of many turns that loses them all loses a hundred at a
+    time.
     """
     for keys in queries.pieces(sorted(session_keys)):
         of_project = _SELECT.where(no_index(_C.project_id) == project_id, _C.session_key.in_(keys))
         rows = queries.list_rows(connection, SessionRow, of_project.order_by(_C.session_key).with_for_update())
-        extent_by_key = extents(connection, project_id=project_id, session_keys=[row.session_key for row in rows])
+        starts = _first_starts(connection, project_id, [row.session_key for row in rows])
         # The words of the turns that are gone are in them. The clock makes new ones of the sessions that remain.
         session_fingerprints.remove_of_sessions(
             connection, project_id=project_id, session_keys=[row.session_key for row in rows]
         )
-        if empty := [row.session_key for row in rows if row.session_key not in extent_by_key]:
+        if empty := [row.session_key for row in rows if row.session_key not in starts]:
             _remove(connection, project_id, empty)
-        kept = [row for row in rows if row.session_key in extent_by_key]
-        facts = _facts_of(connection, project_id, extent_by_key)
-        settled = [_added_up(row, extent_by_key[row.session_key], facts[row.session_key]) for row in kept]
+        kept = [row for row in rows if row.session_key in starts]
+        totals = _totals_of(connection, project_id, kept)
+        settled = [
+            _added_up(row, totals[row.session_key])
+            if row.session_key in totals
+            else _left_to_the_clock(row, starts[row.session_key])
+            for row in kept
+        ]
         _upsert(connection, settled, _PUT)
+
+
+def _first_starts(connection: Connection, project_id: int, session_keys: Sequence[bytes]) -> dict[bytes, int]:
+    """Return the start of the first turn of each session that has turns."""
+    of_session = select(turns.c.start_ns).where(
+        no_index(turns.c.project_id) == project_id, turns.c.session_key == _C.session_key
+    )
+    first = of_session.order_by(turns.c.start_ns).limit(1).scalar_subquery()
+    of_project = select(_C.session_key, first).where(
+        no_index(_C.project_id) == project_id, _C.session_key.in_(session_keys)
+    )
+    return {key: start_ns for key, start_ns in connection.execute(of_project) if start_ns is not None}
 
 
 def _remove(connection: Connection, project_id: int, session_keys: Sequence[bytes]) -> None:
@@ -178,52 +196,65 @@ def _remove(connection: Connection, project_id: int, session_keys: Sequence[byte
     insight.add(connection, {key: total(figures) for key, figures in changes.items()})
 
 
-def _facts_of(
-    connection: Connection, project_id: int, extent_by_key: Mapping[bytes, Extent]
-) -> dict[bytes, list[TurnFacts]]:
-    """Return, by session key, the facts of the sessions with the fewest turns, up to `TURNS_PER_QUERY` turns."""
+def _totals_of(connection: Connection, project_id: int, rows: Sequence[SessionRow]) -> dict[bytes, SessionTotals]:
+    """Return, by session key, the totals of the sessions with the fewest turns, up to `TURNS_PER_QUERY` turns.
+
+    The rows count the turns that were there before, so that no session of many turns is counted again and again.
+    """
     keys, left = [], TURNS_PER_QUERY
-    for key in sorted(extent_by_key, key=lambda key: extent_by_key[key].turns):
-        left -= extent_by_key[key].turns
+    for row in sorted((row for row in rows if row.errors is not None), key=attrgetter("turns")):
+        left -= row.turns
         if left >= 0:
-            keys.append(key)
-    facts: dict[bytes, list[TurnFacts]] = defaultdict(list)
-    for turn in list_turns(connection, project_id=project_id, session_keys=keys):
-        facts[turn.session_key].append(load(turn.facts))
-    return facts
+            keys.append(row.session_key)
+    totals: dict[bytes, SessionTotals] = defaultdict(SessionTotals)
+    for piece in turns_in_pieces(connection, project_id=project_id, session_keys=keys):
+        for turn in piece:
+            totals[turn.session_key].add(load(turn.facts))
+    return totals
 
 
-def _added_up(row: SessionRow, extent: Extent, facts: Iterable[TurnFacts]) -> SessionRow:
-    """Return the session with the sums of these turns. It stays marked as not added up if it has further turns."""
-    totals = SessionTotals()
-    for turn_facts in facts:
-        totals.add(turn_facts)
+def _added_up(row: SessionRow, totals: SessionTotals) -> SessionRow:
+    """Return the session with the sums of all of its turns."""
     return SessionRow(
         row.session_key,
         row.project_id,
         row.prompt_id,
         row.conversation_id,
-        extent.start_ns,
-        extent.end_ns,
-        *(totals.sums if totals.traces == extent.turns else SessionSums(errors=None)),
-        duration_ns=extent.end_ns - extent.start_ns,
+        totals.start_ns,
+        totals.last_ns,
+        *totals.sums,
+        duration_ns=totals.last_ns - totals.start_ns,
         user_id=totals.user_id,
         names=totals.names,
         uncounted=queries.new_early_id(),
-        active=totals.active if totals.traces == extent.turns else 1,
-        calls=totals.calls.lines if totals.traces == extent.turns else None,
+        active=totals.active,
+        calls=totals.calls.lines,
+    )
+
+
+def _left_to_the_clock(row: SessionRow, start_ns: int) -> SessionRow:
+    """Return the session marked as not added up. It keeps its end and its names until it is."""
+    return replace(
+        row,
+        start_ns=start_ns,
+        duration_ns=row.last_ns - start_ns,
+        **SessionSums(errors=None)._asdict(),
+        uncounted=queries.new_early_id(),
+        active=1,
+        calls=None,
     )
 
 
 def add_up(connection: Connection, *, project_id: int, session_key: bytes) -> None:
     """Do as `settle` for one session with any number of turns."""
     locked = _SELECT.where(no_index(_C.project_id) == project_id, _C.session_key == session_key).with_for_update()
-    row = queries.find_row(connection, SessionRow, locked)
-    extent = extents(connection, project_id=project_id, session_keys=[session_key]).get(session_key)
-    if row and extent:
-        listed = turns_in_pieces(connection, project_id=project_id, session_key=session_key)
-        facts = (load(turn.facts) for piece in listed for turn in piece)
-        _upsert(connection, [_added_up(row, extent, facts)], _PUT)
+    row, totals = queries.find_row(connection, SessionRow, locked), None
+    for piece in turns_in_pieces(connection, project_id=project_id, session_keys=[session_key]):
+        totals = totals or SessionTotals()
+        for turn in piece:
+            totals.add(load(turn.facts))
+    if row and totals:
+        _upsert(connection, [_added_up(row, totals)], _PUT)
 
 
 def not_added_up(connection: Connection, *, project_id: int, after_id: int, limit: int) -> list[SessionRow]:

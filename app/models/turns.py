@@ -122,13 +122,26 @@ def with_responses(connection: Connection, *, project_id: int, response_ids: Col
     return turn_rows
 
 
+class LockedTurn(NamedTuple):
+    """A turn without its facts."""
+
+    key: TurnKey
+    session_key: bytes
+
+
 def lock_of_sessions(
     connection: Connection, *, project_id: int, session_keys: Collection[bytes], limit: int
-) -> list[TurnRow]:
+) -> list[LockedTurn]:
     """Lock the turns of some sessions, at most `limit`, until the commit."""
-    of_sessions = _SELECT.where(no_index(turns.c.project_id) == project_id, turns.c.session_key.in_(session_keys))
-    of_sessions = of_sessions.order_by(turns.c.session_key, turns.c.trace_id).limit(limit)
-    return queries.list_rows(connection, TurnRow, of_sessions.with_for_update())
+    c = turns.c
+    of_sessions = select(c.prompt_id, c.trace_id, c.session_key).where(
+        no_index(c.project_id) == project_id, c.session_key.in_(session_keys)
+    )
+    of_sessions = of_sessions.order_by(c.session_key, c.trace_id).limit(limit)
+    return [
+        LockedTurn((prompt_id, trace_id), key)
+        for prompt_id, trace_id, key in connection.execute(of_sessions.with_for_update())
+    ]
 
 
 def list_unsettled(connection: Connection, *, project_id: int, before: int, limit: int) -> list[TurnRow]:
@@ -203,28 +216,12 @@ def facts_of(
 
 
 def turns_in_pieces(
-    connection: Connection, *, project_id: int, session_key: bytes, size: int = 100
+    connection: Connection, *, project_id: int, session_keys: Collection[bytes], size: int = 100
 ) -> Iterator[list[TurnRow]]:
-    """Yield the turns of a session in the order of `list_turns`, `size` of them at a time."""
+    """Yield the turns of sessions in the order of `list_turns`, `size` of them at a time."""
     c = turns.c
-    of_session = select(c.id).where(no_index(c.project_id) == project_id, c.session_key == session_key)
-    ids = list(connection.scalars(of_session.order_by(c.start_ns, c.trace_id)))
+    of_sessions = select(c.id).where(no_index(c.project_id) == project_id, c.session_key.in_(session_keys))
+    ids = list(connection.scalars(of_sessions.order_by(c.start_ns, c.trace_id)))
     for start in range(0, len(ids), size):
         statement = _SELECT.where(no_index(c.project_id) == project_id, c.id.in_(ids[start : start + size]))
         yield queries.list_rows(connection, TurnRow, statement.order_by(c.start_ns, c.trace_id))
-
-
-class Extent(NamedTuple):
-    """The earliest start and the latest end of a session's turns, and their number."""
-
-    start_ns: int
-    end_ns: int
-    turns: int
-
-
-def extents(connection: Connection, *, project_id: int, session_keys: Sequence[bytes]) -> dict[bytes, Extent]:
-    """Return the extents of sessions, by session key; sessions without turns are left out."""
-    c = turns.c
-    statement = select(c.session_key, func.min(c.start_ns), func.max(c.end_ns), func.count())
-    of_sessions = statement.where(no_index(c.project_id) == project_id, c.session_key.in_(session_keys))
-    return {key: Extent(*extent) for key, *extent in connection.execute(of_sessions.group_by(c.session_key))}

@@ -7,12 +7,16 @@ from functools import lru_cache
 from itertools import chain
 from typing import Literal, NamedTuple
 
+from app.otlp.values import MAX_INT64
+from app.sessions.bounds import count_within
 from app.sessions.facts import EDITION, TurnFacts, cut_name
 from app.sessions.model_calls import CallSums
 
 Kind = Literal["model", "version", "tool", "failed_tool"]
 NAMES_MAX = 400
 """Names kept of a session."""
+NAMES_BYTES = 32 * 1024
+"""Bytes of UTF-8 of the names kept of a session, and up to one name more: lists read them with each session."""
 FULL_LENGTH_MIN = 4 * NAMES_MAX
 """The least length of a text with `NAMES_MAX` names: each has a mark, a colon, a character or more, and a line end."""
 _TEXTS_AT_ONCE = 64
@@ -72,16 +76,16 @@ class SessionTotals:
     def __init__(self) -> None:
         self.sums = SessionSums()
         self.calls = CallSums()
-        self.traces = 0
         self.user_id: str | None = None
         self.active = 0
+        self.start_ns, self.last_ns = MAX_INT64, 0
         self._names: set[str] = set()
 
     def add(self, facts: TurnFacts, before: TurnFacts | None = None) -> None:
         """Add a turn; `before` are the facts that the session has of it."""
         self.sums = self.sums.plus(SessionSums.of(facts))
         self.calls.add(facts.calls, before.calls if before else ())
-        self.traces += 1
+        self.start_ns, self.last_ns = min(self.start_ns, facts.start_ns), max(self.last_ns, facts.end_ns)
         if before:
             self.sums = self.sums.plus(SessionSums.of(before), -1)
         self.active = max(self.active, int(facts.is_active))
@@ -105,7 +109,7 @@ def with_names(*texts: str) -> str:
 
 def may_lack_names(text: str) -> bool:
     """Return whether a session may have further names, which its text has no room for."""
-    return text.count("\n") > NAMES_MAX
+    return text.count("\n") > NAMES_MAX or len(text.encode()) >= NAMES_BYTES
 
 
 def names_in(text: str, kind: Kind) -> tuple[str, ...]:
@@ -124,6 +128,11 @@ def _line(kind: Kind, name: str) -> str:
     return f"{_MARKS[kind]}:{cut_name(one_line)}"
 
 
+def _bytes_of(line: str) -> int:
+    return len(line.encode())
+
+
 def _text(lines: Iterable[str]) -> str:
-    kept = sorted(filter(None, lines))[:NAMES_MAX]
+    ordered = sorted(filter(None, lines))
+    kept = ordered[: count_within(ordered, _bytes_of, most=NAMES_MAX, most_bytes=NAMES_BYTES)]
     return "\n" + "\n".join(kept) + "\n" if kept else ""

@@ -12,6 +12,7 @@ from sqlalchemy import Connection
 
 from app.database.transactions import Database
 from app.models import queries, sessions, turns
+from app.models.spans import TurnKey
 from app.models.turns import TurnRow
 from app.services.ingest.turns import TurnPart, conversation_key, move_turns
 from app.sessions.facts import TurnFacts, load
@@ -118,12 +119,12 @@ def _join(connection: Connection, *, project_id: int, now: Now, answers: Sequenc
     )
     if len(rows) <= TURNS_MAX:
         targets = _targets({row.session_key: session_of[row.session_key] for row in rows})
-        moved: defaultdict[bytes, list[TurnRow]] = defaultdict(list)
+        moved: defaultdict[bytes, list[TurnKey]] = defaultdict(list)
         for row in rows:
             if target := targets.get(row.session_key):
-                moved[target].append(row)
+                moved[target].append(row.key)
         for target in sorted(moved):
-            move_turns(connection, queries.new_batch_id(now()), moved[target], target)
+            move_turns(connection, project_id, queries.new_batch_id(now()), moved[target], target)
     return len(rows)
 
 

@@ -26,6 +26,8 @@ from app.values.budget import UNLIMITED, WorkBudget
 
 TURNS_AT_ONCE = 512
 """Turns of which the facts are in memory at once: those they had, and those they get."""
+MOVED_AT_ONCE = 100
+"""Turns with facts of any release that are moved to another session at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,14 +105,17 @@ def _must_be_recounted(facts: TurnFacts, before: TurnFacts) -> bool:
     return may_share_calls(before, facts) or agents_may_pay(facts, before)
 
 
-def move_turns(connection: Connection, batch_id: int, rows: Sequence[TurnRow], session: bytes) -> None:
-    """Move locked turns of a project to another session."""
-    left, project_id = {row.session_key for row in rows}, rows[0].project_id
-    before = {row.key: load(row.facts) for row in rows}
-    moved = [TurnPart(*key, structs.replace(facts, joined=session)) for key, facts in before.items()]
-    pairs = zip(rows, moved, strict=True)
-    turns.replace(connection, [replace(row, session_key=session, facts=dump(part.facts)) for row, part in pairs])
-    sessions.put(connection, session_rows(project_id, batch_id, moved, before), project_id=project_id)
+def move_turns(connection: Connection, project_id: int, batch_id: int, keys: Sequence[TurnKey], session: bytes) -> None:
+    """Move locked turns to another session."""
+    left: set[bytes] = set()
+    for start in range(0, len(keys), MOVED_AT_ONCE):
+        rows = turns.lock_existing(connection, project_id=project_id, keys=keys[start : start + MOVED_AT_ONCE])
+        left |= {row.session_key for row in rows}
+        before = {row.key: load(row.facts) for row in rows}
+        moved = [TurnPart(*key, structs.replace(facts, joined=session)) for key, facts in before.items()]
+        pairs = zip(rows, moved, strict=True)
+        turns.replace(connection, [replace(row, session_key=session, facts=dump(part.facts)) for row, part in pairs])
+        sessions.put(connection, session_rows(project_id, batch_id, moved, before), project_id=project_id)
     sessions.settle(connection, project_id=project_id, session_keys=left)
 
 
@@ -168,16 +173,15 @@ def _session_row(
         earlier = before.get((turn.prompt_id, turn.trace_id))
         same = earlier and session_key(turn.prompt_id, turn.trace_id, earlier) == turn.session_key
         totals.add(turn.facts, earlier if same else None)
-    start_ns, last_ns = min([turn.facts.start_ns for turn in parts]), max([turn.facts.end_ns for turn in parts])
     return SessionRow(
         first.session_key,
         project_id,
         first.prompt_id,
         first.facts.conversation[1] if first.facts.conversation else None,
-        start_ns,
-        last_ns,
+        totals.start_ns,
+        totals.last_ns,
         *totals.sums,
-        duration_ns=last_ns - start_ns,
+        duration_ns=totals.last_ns - totals.start_ns,
         user_id=totals.user_id,
         names=totals.names,
         uncounted=batch_id,

@@ -160,7 +160,7 @@ def _with_facts(
 
 
 def _facts(connection: Connection, project_id: int, session_key: bytes) -> Iterator[TurnFacts]:
-    for piece in turns.turns_in_pieces(connection, project_id=project_id, session_key=session_key):
+    for piece in turns.turns_in_pieces(connection, project_id=project_id, session_keys=[session_key]):
         yield from (load(turn.facts) for turn in piece)
 
 

@@ -54,7 +54,7 @@ class SessionSumService:
     def _add_up(self, row: SessionRow) -> None:
         project_id, key, database = row.project_id, row.session_key, self.database.background
         with database.read() as connection:
-            listed = turns.turns_in_pieces(connection, project_id=project_id, session_key=key)
+            listed = turns.turns_in_pieces(connection, project_id=project_id, session_keys=[key])
             outdated = [turn.key for piece in listed for turn in piece if _is_outdated(turn)]
         for start in range(0, len(outdated), TURNS_IN_MEMORY):
             piece = outdated[start : start + TURNS_IN_MEMORY]

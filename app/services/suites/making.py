@@ -146,5 +146,5 @@ def _of_spans(
 
 
 def _facts_in_pieces(connection: Connection, row: SessionRow) -> Iterator[TurnFacts]:
-    pieces = turns.turns_in_pieces(connection, project_id=row.project_id, session_key=row.session_key)
+    pieces = turns.turns_in_pieces(connection, project_id=row.project_id, session_keys=[row.session_key])
     return (load(turn.facts) for piece in pieces for turn in piece)

@@ -14,6 +14,8 @@ import pytest
 from app.errors import Unavailable
 from app.models import turns
 from app.services.ingest import joining
+from app.services.ingest import turns as ingested
+from tests.integration.ingest.test_turns_in_memory import sizes_of
 from tests.support import protobuf
 from tests.support.exports import export, pairs_of, span
 from tests.support.world import World, new_world
@@ -211,7 +213,7 @@ def test_each_turn_of_a_long_chain_is_moved_once(
     monkeypatch.setattr(joining, "ANSWERS_AT_ONCE", 7)
     moved: list[int] = []
     move = joining.move_turns
-    monkeypatch.setattr(joining, "move_turns", lambda *given: (moved.append(len(given[2])), move(*given)))
+    monkeypatch.setattr(joining, "move_turns", lambda *given: (moved.append(len(given[3])), move(*given)))
     prompt_id, length = world.prompt(), 40
     names = [f"resp_{length - n if backwards else n:03d}" for n in range(length)]
     before = [None, *names]
@@ -220,6 +222,18 @@ def test_each_turn_of_a_long_chain_is_moved_once(
 
     assert [len(session) for session in sessions(world, prompt_id)] == [length]
     assert sum(moved) == length - 1
+
+
+def test_many_turns_are_moved_some_at_a_time(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ingested, "MOVED_AT_ONCE", 3)
+    prompt_id = world.prompt()
+    send(world, prompt_id, *(turn(prompt_id, n, f"resp_{n}", "resp_0") for n in range(1, 8)))
+    sizes = sizes_of(monkeypatch, "lock_existing")
+
+    send(world, prompt_id, turn(prompt_id, 0, "resp_0"))
+
+    assert [size for size in sizes if size] == [3, 3, 1]
+    assert sessions(world, prompt_id) == [[f"question {n}" for n in range(8)]]
 
 
 def test_what_a_batch_moves_is_bounded(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

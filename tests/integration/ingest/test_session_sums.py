@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import msgspec
 import pytest
 from sqlalchemy import update
 
-from app.models import session_log, sessions, turns
+from app.models import removal, session_log, sessions, turns
+from app.models.removal import TurnScope
 from app.models.sessions import SessionRow
 from app.sessions.sums import SessionSums, names_in
 from tests.support.exports import export, span
+from tests.support.statements import executed
 from tests.support.world import World
 
 NOT_ADDED_UP: dict[str, Any] = {
@@ -153,3 +156,42 @@ def test_a_session_too_long_to_be_added_up_at_once_is_added_up_by_the_clock(
         "many": (3, 300),
         "alone": (1, 200),
     }
+
+
+def test_a_long_session_that_loses_turns_some_at_a_time_is_not_counted_each_time(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sessions, "TURNS_PER_QUERY", 4)
+    monkeypatch.setattr(removal, "TURNS_PER_REMOVAL", 2)
+    prompt_id = world.prompt()
+    traces = [secrets.token_hex(16) for _ in range(10)]
+    world.send(export(*(chat(prompt_id, trace_id, **{"session.id": "many"}) for trace_id in traces)))
+    scope = TurnScope(world.project_id, session_key=only_session(world, prompt_id).session_key)
+
+    with executed() as statements:
+        for _ in range(4):
+            world.container.database.retrying(partial(removal.remove_turns, scope=scope, limit=100))
+
+    of_turns = [text for text in statements if "FROM turns" in text and "SELECT" in text]
+    assert of_turns
+    assert not [text for text in of_turns if "count(" in text or "max(" in text]
+    # Only the rows to remove are read, and one start.
+    assert not [text for text in of_turns if "facts" in text and "LIMIT" not in text and "turns.id IN" not in text]
+    row = only_session(world, prompt_id)
+    assert (row.errors, row.start_ns, row.user_id) == (None, row.last_ns - row.duration_ns, "ada")
+    world.container.services.session_sums.sweep()
+    assert only_session(world, prompt_id).sums == SessionSums(2, 0, 0, 0, 200, 14)
+
+
+def test_a_long_session_is_removed_with_its_last_turn(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sessions, "TURNS_PER_QUERY", 2)
+    monkeypatch.setattr(removal, "TURNS_PER_REMOVAL", 2)
+    prompt_id = world.prompt()
+    world.send(export(*(chat(prompt_id, secrets.token_hex(16), **{"session.id": "many"}) for _ in range(5))))
+    scope = TurnScope(world.project_id, session_key=only_session(world, prompt_id).session_key)
+
+    for _ in range(3):
+        world.container.database.retrying(partial(removal.remove_turns, scope=scope, limit=100))
+
+    with world.container.database.read() as connection:
+        assert session_log.list_sessions(connection, session_log.SessionRange(prompt_id), limit=10) == []

@@ -10,7 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.sessions.facts import TurnFacts
-from app.sessions.sums import NAMES_MAX, SessionSums, SessionTotals, names_in, names_of, with_names
+from app.sessions.sums import (
+    NAMES_BYTES,
+    NAMES_MAX,
+    SessionSums,
+    SessionTotals,
+    may_lack_names,
+    names_in,
+    names_of,
+    with_names,
+)
 from tests.support.operations import growth_of
 
 SHAPES: dict[str, Callable[[int], str]] = {
@@ -51,6 +60,23 @@ def test_the_names_that_come_first_are_kept() -> None:
     totals = totals_of([turn(f"model {number:03}") for number in reversed(range(2 * NAMES_MAX))])
     assert totals.names
     assert names_in(totals.names, "model") == tuple(f"model {number:03}" for number in range(NAMES_MAX))
+
+
+@pytest.mark.parametrize("letter", ["m", "😀"])
+def test_names_are_kept_up_to_a_number_of_bytes_in_whatever_order_they_come(letter: str) -> None:
+    names = [f"{number:03}{letter * 240}" for number in range(NAMES_MAX)]
+    totals = [totals_of([turn(name) for name in ordered]).names or "" for ordered in (names, names[::-1])]
+
+    assert totals[0] == totals[1]
+    assert NAMES_BYTES <= len(totals[0].encode()) < NAMES_BYTES + 2_000
+    assert may_lack_names(totals[0])
+    assert not may_lack_names(totals_of([turn(*names[:9])]).names or "")
+
+
+def test_names_of_an_earlier_release_beyond_the_bytes_lose_the_last_ones_with_the_next_name() -> None:
+    earlier = "\n" + "\n".join(f"m:{number:03}{'😀' * 240}" for number in range(NAMES_MAX)) + "\n"
+    assert may_lack_names(earlier)
+    assert len(with_names(earlier, "\nm:000\n").encode()) < NAMES_BYTES + 2_000
 
 
 @pytest.mark.slow

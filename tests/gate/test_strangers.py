@@ -23,7 +23,9 @@ AGENTS = {
     "seventh": 12,
     "eighth": 12,
     "ninth": 8,
+    "tenth": 8,
 }
+SMALL = {"ascensori", "kirchenorgel"}  # agents with fewer drafts, each of which has a label that was read once
 READERS = [("sixth", "writer"), ("sixth", "blind"), ("seventh", "blind"), ("eighth", "blind"), ("ninth", "blind")]
 SETS = ("first", "second", "third")  # with no wrong verdict
 
@@ -56,7 +58,7 @@ def test_each_set_has_enough_agents_and_drafts(of: str) -> None:
     sides = Counter((draft.source.name, draft.is_harmful) for draft in drafts(of))
 
     assert len(agents) == AGENTS[of]
-    assert [name for name in agents if sides[name, True] < 25 or sides[name, False] < 15] == []
+    assert {name for name in agents if sides[name, True] < 25 or sides[name, False] < 15} <= SMALL
     assert sum(draft.is_by_hand for draft in drafts(of)) >= len(drafts(of)) / 3
 
 

@@ -44,7 +44,7 @@ class WatchedCase(msgspec.Struct, frozen=True):
     state: DriftState = "collecting"
 
 
-class Watch(msgspec.Struct, frozen=True):
+class VendorWatch(msgspec.Struct, frozen=True):
     """The watch of a schedule since its `content`, of a version and with a judge, was first played.
 
     `experiment_id` is the run that was started last. `snapshots` are the models that the vendor reported in the last
@@ -107,7 +107,7 @@ schedules = new_table(
     "schedules",
     ScheduleRow,
     # The state of a watch; NULL before its first run, and until the next run when a person begins a new reference.
-    Column("watch", JsonStruct(Watch)),
+    Column("watch", JsonStruct(VendorWatch)),
     lock_count(),
     Index("ix_schedules_project_id", "project_id"),
     Index("ix_schedules_prompt_id", "prompt_id"),
@@ -214,10 +214,10 @@ def list_runs(
     return queries.list_rows(connection, ServedTime, statement.order_by(_R.id.desc()).limit(limit))
 
 
-def watch_of(connection: Connection, *, project_id: int, schedule_id: int, lock: bool = False) -> Watch | None:
+def watch_of(connection: Connection, *, project_id: int, schedule_id: int, lock: bool = False) -> VendorWatch | None:
     """Return the watch of the project's schedule, locked until the end of the transaction if `lock`."""
     statement = select(_S.watch).where(_S.id == schedule_id, no_index(_S.project_id) == project_id)
-    watch: Watch | None = connection.scalar(statement.with_for_update() if lock else statement)
+    watch: VendorWatch | None = connection.scalar(statement.with_for_update() if lock else statement)
     return watch
 
 

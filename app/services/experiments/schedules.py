@@ -27,7 +27,7 @@ from app.models.audit_log import SYSTEM, Action, Actor
 from app.models.base import earlier_now
 from app.models.prompts import require_head
 from app.models.queries import delete_rows, insert_row, update_rows
-from app.models.schedules import ScheduleKind, ScheduleRow, ServedTime, Watch, WatchedCase
+from app.models.schedules import ScheduleKind, ScheduleRow, ServedTime, VendorWatch, WatchedCase
 from app.models.suites import cases_of
 from app.pagination import ListPage, page_by_id
 from app.services.experiments import watch as watches
@@ -85,7 +85,7 @@ class NamedCase:
 class WatchView:
     """What a watch has shown since its reference began; `watch` is None before the first run of the reference."""
 
-    watch: Watch | None
+    watch: VendorWatch | None
     cases: Sequence[NamedCase]
 
 

@@ -14,7 +14,7 @@ from app.models import experiment_replays, experiments, schedules
 from app.models.experiments import ExperimentRow
 from app.models.language_models import LanguageModel
 from app.models.queries import update_rows
-from app.models.schedules import CaseCounts, ScheduleRow, Watch, WatchedCase, WatchedRun
+from app.models.schedules import CaseCounts, ScheduleRow, VendorWatch, WatchedCase, WatchedRun
 from app.models.webhook_deliveries import add_event
 from app.models.webhooks import WebhookEvent
 from app.services.experiments.plan import CANDIDATE
@@ -79,7 +79,7 @@ def note_begun(connection: Connection, schedule: ScheduleRow, experiment_id: int
         return
     content = _content(row.candidate_fingerprint, row.judge_model_id)
     if before is None or before.content != content:
-        before = Watch(now, content, row.candidate_commit or "", experiment_id)
+        before = VendorWatch(now, content, row.candidate_commit or "", experiment_id)
     frozen = convert(experiments.contents_of(connection, experiment_id=experiment_id).cases, tuple[FrozenCase, ...])
     _put(connection, row, schedule.id, structs.replace(before, experiment_id=experiment_id, cases=_watched(frozen)))
 
@@ -143,6 +143,6 @@ def _watched(cases: Sequence[FrozenCase]) -> tuple[WatchedCase, ...]:
     )
 
 
-def _put(connection: Connection, row: ExperimentRow, schedule_id: int, watch: Watch) -> None:
+def _put(connection: Connection, row: ExperimentRow, schedule_id: int, watch: VendorWatch) -> None:
     which = {"id": schedule_id, "project_id": row.project_id}
     update_rows(connection, schedules.schedules, which, watch=watch)

@@ -8,7 +8,7 @@ from typing import Any
 from app.experiments.drift import Counts, DriftState, Watched
 from app.models import schedules
 from app.models.queries import insert_row, update_rows
-from app.models.schedules import CaseCounts, Watch, WatchedCase, WatchedRun
+from app.models.schedules import CaseCounts, VendorWatch, WatchedCase, WatchedRun
 from tests.integration.replays.test_schedules_api import make, with_case
 from tests.integration.web.conftest import Browser
 from tests.support.world import World
@@ -25,7 +25,7 @@ def watched(world: World, *, state: DriftState, snapshot: str = NOW) -> dict[str
     since = Counts(12, 8) if state == "dropped" else Counts()
     one = WatchedCase(case["id"], 0, 1, Watched(Counts(178, 2), since), state)
     gone = WatchedCase(2**40, 3, 1, Watched(Counts(180, 0)), "steady")
-    watch = Watch(START, "content", "4f53a0b1" + "0" * 32, 1, (gone, one), (BEFORE,))
+    watch = VendorWatch(START, "content", "4f53a0b1" + "0" * 32, 1, (gone, one), (BEFORE,))
     owner = {"project_id": world.project_id, "prompt_id": prompt_id}
     with world.container.database.write() as connection:
         update_rows(connection, schedules.schedules, {"id": schedule["id"]}, watch=watch)

@@ -38,7 +38,7 @@ class StoredSession:
     prices: PriceBook
     most: int | None
 
-    def traces(self, start: int, end: int) -> Traces:
+    def traces(self, start: int, end: int) -> NearbyTraces:
         """Read the outlines of the traces from index `start` up to `end`, of which only some may exist."""
         start, end = max(0, start), min(end, self.numbers.traces)
         trace_ids = turns.traces_of(
@@ -51,7 +51,7 @@ class StoredSession:
         outlines = {trace_id: load_outline(facts) for trace_id, facts in self.facts(trace_ids)}
         # On MySQL and MariaDB other transactions may have removed turns meanwhile.
         stored = tuple(trace_id for trace_id in trace_ids if trace_id in outlines)
-        return Traces(self, start, stored, tuple(outlines[trace_id] for trace_id in stored))
+        return NearbyTraces(self, start, stored, tuple(outlines[trace_id] for trace_id in stored))
 
     def facts(self, trace_ids: Sequence[bytes]) -> Iterator[tuple[bytes, bytes]]:
         of_prompt = {"project_id": self.row.project_id, "prompt_id": self.row.prompt_id}
@@ -59,7 +59,7 @@ class StoredSession:
 
 
 @dataclass(frozen=True, slots=True)
-class Traces:
+class NearbyTraces:
     """Neighbouring traces of a session with their outlines. The first one has the index `start` in the session."""
 
     stored: StoredSession

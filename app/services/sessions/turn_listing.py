@@ -22,7 +22,7 @@ from app.services.sessions.service import (
     require_session,
     summarise,
 )
-from app.services.sessions.traces import NO_TURN, TURNS, StoredSession, Traces
+from app.services.sessions.traces import NO_TURN, TURNS, NearbyTraces, StoredSession
 from app.sessions import pieces
 from app.sessions.outlines import TurnOutline
 from app.sessions.types import ShownSpan, Turn
@@ -165,7 +165,7 @@ def _require_index(numbers: TurnNumbers, turn: int) -> int:
     return require(numbers.index_of(turn), NO_TURN)
 
 
-def _with_span(traces: Traces, index: int, span_id: str) -> Session:
+def _with_span(traces: NearbyTraces, index: int, span_id: str) -> Session:
     """Return the session with a turn, of a large one with the piece that has the span."""
     if not traces.is_large(index):
         return traces.built(index, index + 1)

@@ -66,12 +66,12 @@ def test_the_first_trace_with_an_instruction_counts_and_few_traces_are_read(monk
     kind, stern = ({"gen_ai.system_instructions": text} for text in ("Be kind.", "Be stern."))
 
     first = of({}, kind, stern)
-    monkeypatch.setattr(agents, "TRACES", 1)
+    monkeypatch.setattr(agents, "TRACES_MAX", 1)
 
     assert first is not None
     assert first.instruction == "Be kind."
     assert of({}, kind) is None
-    monkeypatch.setattr(agents, "BYTES", 10)
+    monkeypatch.setattr(agents, "BYTES_MAX", 10)
     assert of(kind) is None
 
 

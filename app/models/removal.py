@@ -55,14 +55,15 @@ class TurnScope:
     session_key: bytes | None = None
     before: datetime | None = None
 
-    def condition(self) -> ColumnElement[bool]:
+    def condition(self, *, of_ids: bool = False) -> ColumnElement[bool]:
+        """Return the condition; with `of_ids` the statement finds its rows by their ids."""
         c = turns.c
         has_key = self.prompt_id is not None or self.session_key is not None
-        condition = (no_index(c.project_id) if has_key else c.project_id) == self.project_id
+        condition = (no_index(c.project_id) if has_key or of_ids else c.project_id) == self.project_id
         if self.prompt_id is not None:
-            condition &= c.prompt_id == self.prompt_id
+            condition &= (no_index(c.prompt_id) if of_ids else c.prompt_id) == self.prompt_id
         if self.session_key is not None:
-            condition &= c.session_key == self.session_key
+            condition &= (no_index(c.session_key) if of_ids else c.session_key) == self.session_key
         if self.before is not None:
             condition &= c.batch_id < first_batch_id(self.before)
         return condition
@@ -77,9 +78,10 @@ def remove_turns(connection: Connection, scope: TurnScope, *, limit: int) -> int
     c = turns.c
     picked = _ids(connection, select(c.id).where(scope.condition()).limit(TURNS_PER_REMOVAL))
     locked = select(c.id, c.project_id, c.prompt_id, c.trace_id, c.session_key)
-    # The condition is checked again under the lock: a span may have been added meanwhile.
+    # The condition is checked again under the lock: a span may have been added meanwhile. By the index of sessions,
+    # SQLite would read all turns of the session for it.
     turn_rows = connection.execute(
-        locked.where(c.id.in_(picked), scope.condition()).order_by(c.id).with_for_update()
+        locked.where(c.id.in_(picked), scope.condition(of_ids=True)).order_by(c.id).with_for_update()
     ).all()
     left, emptied = limit, []
     # Grouped by prompt: a trace may have a turn of another prompt too, which stays.

@@ -15,6 +15,7 @@ from app.models import removal, session_log, sessions, turns
 from app.models.removal import TurnScope
 from app.models.sessions import SessionRow
 from app.sessions.sums import SessionSums, names_in
+from tests.support.backends import EMBEDDED_CONTAINER
 from tests.support.exports import export, span
 from tests.support.statements import executed
 from tests.support.world import World
@@ -195,3 +196,16 @@ def test_a_long_session_is_removed_with_its_last_turn(world: World, monkeypatch:
 
     with world.container.database.read() as connection:
         assert session_log.list_sessions(connection, session_log.SessionRange(prompt_id), limit=10) == []
+
+
+@EMBEDDED_CONTAINER
+def test_a_step_of_the_removal_of_a_session_costs_the_same_whatever_its_length(world: World) -> None:
+    prompt_id = world.prompt()
+    world.send(export(*(chat(prompt_id, secrets.token_hex(16), **{"session.id": "many"}) for _ in range(10))))
+    scope = TurnScope(world.project_id, session_key=only_session(world, prompt_id).session_key)
+
+    with executed() as statements:
+        world.container.database.retrying(partial(removal.remove_turns, scope=scope, limit=100))
+
+    [locked] = [text for text in statements if "turns.id IN" in text and "turns.session_key \nFROM turns" in text]
+    assert "+turns.session_key" in locked

@@ -44,7 +44,7 @@ def test_a_batch_that_names_the_conversations_of_many_turns_moves_them_together(
         assert world.send(named).json == {"partialSuccess": {}}
 
     assert world.count("sessions") == many
-    assert sum("sessions" in statement for statement in asked) < 20
+    assert sum("sessions" in statement for statement in asked) < 30  # five for each 500 sessions that become empty
 
 
 def test_a_batch_may_name_more_prompts_than_a_statement_has_parameters(world: World) -> None:

@@ -15,7 +15,6 @@ from sqlalchemy import (
     Index,
     String,
     UniqueConstraint,
-    and_,
     case,
     delete,
     exists,
@@ -86,17 +85,26 @@ class ScoreRange:
 
     def of_run(self, project_id: int, run_id: ColumnElement[int]) -> ColumnElement[bool]:
         """Return the condition that a run has such a score."""
-        return self._any(project_id, _C.run_id == run_id)
+        return self._any(_C.run_id == run_id, no_index(_C.project_id) == project_id)
 
     def of_session(self, project_id: int, session_key: ColumnElement[bytes]) -> ColumnElement[bool]:
         """Return the condition that a session, or one of its turns or spans, has such a score."""
-        of_project = no_index(turns.c.project_id) == project_id
-        of_turns = and_(of_project, turns.c.session_key == session_key, _C.trace_id == turns.c.trace_id)
-        return or_(self._any(project_id, of_turns), self._any(project_id, _C.session_key == session_key))
+        t, of_project = turns.c, no_index(_C.project_id) == project_id
+        of_turns = self._any(
+            no_index(t.project_id) == project_id,
+            t.session_key == session_key,
+            _C.project_id == t.project_id,
+            _C.trace_id == t.trace_id,
+            of_project,
+        )
+        return or_(of_turns, self._any(_C.session_key == session_key, of_project))
 
-    def _any(self, project_id: int, scored: ColumnElement[bool]) -> ColumnElement[bool]:
-        """Return the condition that there is a score. Its limit keeps MariaDB from reading all scores for one page."""
-        statement = select(literal(1)).where(scored, _C.project_id == project_id, _C.name == self.name)
+    def _any(self, *scored: ColumnElement[bool]) -> ColumnElement[bool]:
+        """Return the condition that there is a score. Its limit keeps MariaDB from reading all scores for one page.
+
+        Each run or session is looked up by itself: SQLite would read all scores of the name for each of them.
+        """
+        statement = select(literal(1)).where(*scored, no_index(_C.name) == self.name)
         if self.least is not None:
             statement = statement.where(_C.value >= self.least)
         if self.most is not None:

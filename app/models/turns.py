@@ -122,6 +122,33 @@ def with_responses(connection: Connection, *, project_id: int, response_ids: Col
     return turn_rows
 
 
+class FirstTurn(NamedTuple):
+    """Where a turn is."""
+
+    start_ns: int
+    session_key: bytes
+
+
+def first_with_responses(
+    connection: Connection, *, project_id: int, responses: Collection[tuple[int, str]]
+) -> dict[tuple[int, str], FirstTurn]:
+    """Return the first stored turn for each prompt and response id; many turns may have the same ones."""
+    c, of_project = turns.c, no_index(turns.c.project_id) == project_id
+    by_key = {(prompt_id, response_key(id_)): (prompt_id, id_) for prompt_id, id_ in responses}
+    prompt_ids = sorted({prompt_id for prompt_id, _ in responses})
+    first_turns: dict[tuple[int, str], FirstTurn] = {}
+    for keys in queries.pieces(sorted({key for _, key in by_key})):
+        ids = select(func.min(c.id)).where(
+            c.project_id == project_id, c.response_key.in_(keys), no_index(c.prompt_id).in_(prompt_ids)
+        )
+        first_ids = list(connection.scalars(ids.group_by(c.prompt_id, c.response_key)))
+        columns = select(c.prompt_id, c.response_key, c.start_ns, c.session_key)
+        for prompt_id, key, *first in connection.execute(columns.where(of_project, c.id.in_(first_ids))):
+            if response := by_key.get((prompt_id, key)):
+                first_turns[response] = FirstTurn(*first)
+    return first_turns
+
+
 class LockedTurn(NamedTuple):
     """A turn without its facts."""
 

@@ -80,3 +80,19 @@ def scans(world: World, text: str) -> list[str]:
     with world.container.database.read() as connection:
         explained = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {text}", (None,) * text.count("?"))
         return [match[1] for row in explained if (match := re.match(r"SCAN (\w+)", row[3]))]
+
+
+@EMBEDDED_CONTAINER
+def test_a_filter_by_score_finds_the_scores_of_each_session_and_run_by_their_keys(world: World) -> None:
+    prompt_id = world.prompt()
+    with executed(world.container.database.engines) as found:
+        for path in ("sessions", f"prompts/{prompt_id}/logs"):
+            assert world.get(f"/api/v1/{path}?score=helpful&minScore=1").status_code == 200
+    filters = {text for text in found if "FROM scores" in text or ", scores" in text}
+    assert filters
+    with world.container.database.read() as connection:
+        for text in filters:
+            explained = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {text}", (None,) * text.count("?"))
+            steps = [row[3] for row in explained if "scores" in row[3]]
+            assert steps
+            assert all(re.search(r"\b(?:trace_id|session_key|run_id)=", step) for step in steps), steps

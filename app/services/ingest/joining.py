@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
 
 from sqlalchemy import Connection
 
 from app.database.transactions import Database
 from app.models import queries, sessions, turns
 from app.models.spans import TurnKey
-from app.models.turns import TurnRow
 from app.services.ingest.turns import TurnPart, conversation_key, move_turns
-from app.sessions.facts import TurnFacts, load
+from app.sessions.facts import TurnFacts
 from app.timestamps import Now
 
 TURNS_MAX = 1_000
@@ -76,8 +74,8 @@ def _may_follow(facts: TurnFacts) -> bool:
 def _answered(connection: Connection, project_id: int, parts: Sequence[TurnPart]) -> dict[Answer, int]:
     """Return the answers that the turns name as their conversations, with the starts of their turns."""
     named = {(part.prompt_id, part.facts.conversation[1]) for part in parts if part.facts.conversation}
-    rows = _rows_of(connection, project_id, named)
-    return {answer: row.start_ns for answer, row in rows.items()}
+    answered = turns.first_with_responses(connection, project_id=project_id, responses=named)
+    return {answer: first.start_ns for answer, first in answered.items()}
 
 
 def _continued(connection: Connection, project_id: int, parts: Sequence[TurnPart]) -> dict[Answer, int]:
@@ -91,29 +89,13 @@ def _continued(connection: Connection, project_id: int, parts: Sequence[TurnPart
     return {answer: part.facts.start_ns for answer, part in (answers[row.session_key] for row in rows)}
 
 
-def _rows_of(connection: Connection, project_id: int, answers: Collection[Answer]) -> dict[Answer, TurnRow]:
-    """Return the first stored turn of each answer."""
-    rows: dict[Answer, TurnRow] = {}
-    for row in turns.with_responses(connection, project_id=project_id, response_ids={name for _, name in answers}):
-        answer = _answer(row.prompt_id, row.facts)
-        if answer and answer in answers:
-            rows.setdefault(answer, row)
-    return rows
-
-
-def _answer(prompt_id: int, facts: bytes) -> Answer | None:
-    response = load(facts).response
-    return (prompt_id, response[1]) if response else None
-
-
 def _join(connection: Connection, *, project_id: int, now: Now, answers: Sequence[Answer]) -> int:
     """Move the sessions that name these answers, if they have no more turns than may be moved at once.
 
     Returns how many of their turns were locked.
     """
-    # One by one: servers that give each response the same id would fill a common list with its turns.
-    answered = chain.from_iterable(_rows_of(connection, project_id, [answer]).items() for answer in answers)
-    session_of = {conversation_key(*answer): row.session_key for answer, row in answered}
+    answered = turns.first_with_responses(connection, project_id=project_id, responses=answers)
+    session_of = {conversation_key(*answer): first.session_key for answer, first in answered.items()}
     rows = turns.lock_of_sessions(
         connection, project_id=project_id, session_keys=session_of.keys(), limit=TURNS_MAX + 1
     )

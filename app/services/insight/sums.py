@@ -44,6 +44,8 @@ NAMES_PER_DAY = 300
 """Pairs of a version and a model that have figures on a day of a prompt. A month of them is read by one request."""
 # Sessions with at most this many turns are short: the turns of several short sessions are read together.
 SHORT = 20
+TURNS_PER_COUNT = 2_000
+"""Turns that one count reads: other organizations wait for it. A session of more turns is counted by itself."""
 TURNS_AT_ONCE = 100
 """Turns of several short sessions of which the facts are in memory at once."""
 LONG, REST = 1_000, 20
@@ -82,19 +84,20 @@ class InsightCounter:
             owners = organizations.owners(connection)
 
         def count_some(project_id: int) -> bool:
-            return self.count(project_id) == SESSIONS_AT_ONCE
+            return self.count(project_id) > 0
 
         if self._turns.serve(owners, count_some, is_over=lambda: self.work_time.is_over):
             self.work_time.caught_up()
 
     def count(self, project_id: int) -> int:
-        """Count some sessions of a project; returns how many they were."""
+        """Count some sessions of a project, of few turns together or one; returns how many they were."""
         with self.database.read() as connection:
             now = self.monotonic()
             self._rests = {key: until for key, until in self._rests.items() if until > now}
-            rows = sessions.uncounted(
+            waiting = sessions.uncounted(
                 connection, project_id=project_id, limit=SESSIONS_AT_ONCE, resting=self._rests.keys()
             )
+            rows = next(by_size(waiting, attrgetter("turns"), TURNS_PER_COUNT), [])
             book = self.prices.book(connection, project_id=project_id)
             listed = _with_facts(connection, project_id, rows)
             figures_by_key = {row.session_key: self._counted(row, facts, book) for row, facts in listed}

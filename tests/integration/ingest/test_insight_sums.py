@@ -208,6 +208,16 @@ def test_a_session_is_counted_in_time_while_batches_come_in_without_a_pause(
     assert kept(world, prompt_id)["before", "gpt-4o-mini"].sessions == 20
 
 
+def test_one_count_reads_few_turns_or_one_session(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(insight_sums, "TURNS_PER_COUNT", 5)
+    prompt_id, counter = world.prompt(), world.container.services.insight_counter
+    for conversation, turns in enumerate([2, 2, 2, 9]):
+        named = {"gen_ai.conversation.id": f"c{conversation}"}
+        sent(world, *(chat(prompt_id, secrets.token_hex(16), **named) for _ in range(turns)))
+
+    assert [counter.count(world.project_id) for _ in range(4)] == [2, 1, 1, 0]
+
+
 def test_metrics_count_what_is_observed_of_each_project(world: World) -> None:
     prompt_id, named, project = world.prompt(), {"gen_ai.conversation.id": "c"}, str(world.project_id)
     # New metrics: in those of the container, the projects of earlier tests may have used up the label sets.

@@ -147,7 +147,7 @@ def test_turns_of_other_conversations_cost_no_query(world: World, monkeypatch: p
 
     prompt_id = world.prompt()
     with monkeypatch.context() as patched:
-        patched.setattr(joining.turns, "with_responses", refuse)
+        patched.setattr(joining.turns, "first_with_responses", refuse)
         patched.setattr(joining.sessions, "find_sessions", refuse)
         send(world, prompt_id, turn(prompt_id, 0, "chatcmpl-1", "customer 1234"))
 
@@ -244,6 +244,19 @@ def test_what_a_batch_moves_is_bounded(world: World, monkeypatch: pytest.MonkeyP
     send(world, prompt_id, *chain(prompt_id, 20))
 
     assert sorted(map(len, sessions(world, prompt_id))) == [1] * 13 + [7]
+
+
+def test_turns_of_another_prompt_with_the_same_response_id_hide_no_turn(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turns, "ANSWERED_MAX", 2)
+    one, other = world.prompt(), world.prompt()
+    send(world, one, *(turn(one, n, "resp_same") for n in range(5)))
+
+    send(world, other, turn(other, 8, "resp_same"))
+    send(world, other, turn(other, 9, "resp_next", "resp_same"))
+
+    assert sessions(world, other) == [["question 8", "question 9"]]
 
 
 def test_an_id_that_very_many_turns_have_hides_no_other_turn(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

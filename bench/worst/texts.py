@@ -12,7 +12,7 @@ from app.sessions.turn_texts import TEXT_MAX
 
 JSON_BYTES = 2_097_152
 TEXT = 500_000
-TURNS = 3_000
+TURNS = 10_000  # the API answers the first ones of a session
 
 LETTERS = "но да 東京 "
 SEARCHES = {

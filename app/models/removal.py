@@ -102,7 +102,8 @@ def remove_turns(connection: Connection, scope: TurnScope, *, limit: int) -> int
     # Update the words of the removed turns and of the turns that lose spans.
     search.note_turns(connection, project_id=scope.project_id, turn_ids=[row.id for row in turn_rows])
     _delete(connection, turns, [row.id for row in emptied], scope.project_id)
-    settle(connection, project_id=scope.project_id, session_keys={row.session_key for row in emptied})
+    keys = {row.session_key for row in emptied}
+    settle(connection, project_id=scope.project_id, session_keys=keys, loses_all=scope.before is None)
     return limit - left + len(emptied)
 
 

@@ -143,12 +143,14 @@ def _upsert(connection: Connection, rows: Sequence[SessionRow], update: Mapping[
     return bulk.upsert(connection, "sessions", SESSION_COLUMNS, values, key=("session_key",), update=update)
 
 
-def settle(connection: Connection, *, project_id: int, session_keys: Collection[bytes]) -> None:
+def settle(
+    connection: Connection, *, project_id: int, session_keys: Collection[bytes], loses_all: bool = False
+) -> None:
     """Write the sums of the remaining turns to sessions that lost turns; remove sessions without turns.
 
     The rows are locked before their turns are read: a transaction that adds a turn writes the row after that. The clock
-    adds up sessions with too many turns to read here: a session of many turns that loses them all loses a hundred at a
-    time.
+    adds up sessions with too many turns to read here, and those that `loses_all` is true of if their removal is not
+    continued: they lose a hundred turns at a time, and the others would be added up each time.
     """
     for keys in queries.pieces(sorted(session_keys)):
         of_project = _SELECT.where(no_index(_C.project_id) == project_id, _C.session_key.in_(keys))
@@ -161,7 +163,7 @@ def settle(connection: Connection, *, project_id: int, session_keys: Collection[
         if empty := [row.session_key for row in rows if row.session_key not in starts]:
             _remove(connection, project_id, empty)
         kept = [row for row in rows if row.session_key in starts]
-        totals = _totals_of(connection, project_id, kept)
+        totals = {} if loses_all else _totals_of(connection, project_id, kept)
         settled = [
             _added_up(row, totals[row.session_key])
             if row.session_key in totals

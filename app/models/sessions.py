@@ -149,8 +149,8 @@ def settle(
     """Write the sums of the remaining turns to sessions that lost turns; remove sessions without turns.
 
     The rows are locked before their turns are read: a transaction that adds a turn writes the row after that. The clock
-    adds up sessions with too many turns to read here, and those that `loses_all` is true of if their removal is not
-    continued: they lose a hundred turns at a time, and the others would be added up each time.
+    adds up sessions with too many turns to read here. With `loses_all` it adds up all that remain: a session that is
+    removed loses a hundred turns at a time, and the others would be read each time.
     """
     for keys in queries.pieces(sorted(session_keys)):
         of_project = _SELECT.where(no_index(_C.project_id) == project_id, _C.session_key.in_(keys))

@@ -8,6 +8,7 @@ from 95 % to 80 % within three days with so few false alarms, so a suspected tes
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from math import log
 from typing import Literal, NamedTuple
@@ -29,6 +30,10 @@ class Counts(NamedTuple):
 
     passed: int = 0
     failed: int = 0
+
+    @classmethod
+    def of(cls, passed: Sequence[bool]) -> Counts:
+        return cls(sum(passed), len(passed) - sum(passed))
 
     @property
     def total(self) -> int:

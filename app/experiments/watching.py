@@ -12,11 +12,6 @@ from app.experiments.drift import Counts, DriftState, Watched
 from app.experiments.types import CaseClass, CaseTrials, Decision, Design, Verdict
 
 
-def counts_of(case: CaseTrials) -> Counts:
-    passed = sum(trial.passed for trial in case.candidate)
-    return Counts(passed, len(case.candidate) - passed)
-
-
 def decide_watch(design: Design, cases: Sequence[CaseTrials], *, exhausted: str | None) -> Decision:
     """Return the verdict of a run of the watch, or the trials that are needed next; see `decision.decide`.
 
@@ -44,7 +39,8 @@ def decide_watch(design: Design, cases: Sequence[CaseTrials], *, exhausted: str 
 
 
 def _state(case: CaseTrials, cases: int) -> DriftState:
-    return (case.watched or Watched()).plus(counts_of(case)).state(cases=cases)
+    played = Counts.of([trial.passed for trial in case.candidate])
+    return (case.watched or Watched()).plus(played).state(cases=cases)
 
 
 def _target(design: Design, played: int, state: DriftState) -> int:

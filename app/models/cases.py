@@ -89,8 +89,8 @@ DOCUMENTS_AT_ONCE = 10
 def documents_of(connection: Connection, *, ids: Sequence[int]) -> Iterator[dict[int, str]]:
     """Yield the documents of test cases as they are stored, by id, a few at a time."""
     c = test_cases.c
-    for start in range(0, len(ids), DOCUMENTS_AT_ONCE):
-        statement = select(c.id, type_coerce(c.document, Text)).where(c.id.in_(ids[start : start + DOCUMENTS_AT_ONCE]))
+    for piece in pieces(ids, DOCUMENTS_AT_ONCE):
+        statement = select(c.id, type_coerce(c.document, Text)).where(c.id.in_(piece))
         yield {row[0]: row[1] for row in connection.execute(statement)}
 
 

@@ -101,9 +101,9 @@ def sizes_of_figures(
 
 def figures_of(connection: Connection, *, project_id: int, ids: Sequence[int]) -> Iterator[tuple[InsightKey, Figures]]:
     """Yield the figures with these ids of a project; `ROWS_AT_ONCE` of them are read at once."""
-    for start in range(0, len(ids), ROWS_AT_ONCE):
-        piece = _SELECT.where(no_index(_C.project_id) == project_id, _C.id.in_(ids[start : start + ROWS_AT_ONCE]))
-        for *key, figures in connection.execute(piece.order_by(_C.id)):
+    for piece in queries.pieces(ids, ROWS_AT_ONCE):
+        of_project = _SELECT.where(no_index(_C.project_id) == project_id, _C.id.in_(piece))
+        for *key, figures in connection.execute(of_project.order_by(_C.id)):
             yield InsightKey(*key), load(figures)
 
 

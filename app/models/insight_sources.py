@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, Connection, Row, Subquery, and_, case, fun
 from app.models.base import no_index
 from app.models.language_models import language_models
 from app.models.prompt_versions import draft_snapshots
-from app.models.queries import bytes_of, list_rows
+from app.models.queries import bytes_of, list_rows, pieces
 from app.models.replays import replays
 from app.models.runs import UNFINISHED, runs
 from app.models.scores import scores
@@ -120,13 +120,11 @@ def _with_what_is_scored(
 
 def _version_and_model(connection: Connection, project_id: int, ids: Collection[int]) -> dict[int, tuple[str, str]]:
     """Return the version and the model of sessions by their ids, "" for none or several. Few are read at once."""
-    c, ordered, named = sessions.c, sorted(ids), dict[int, tuple[str, str]]()
+    c, named = sessions.c, dict[int, tuple[str, str]]()
     few_names = case((bytes_of(c.names) <= NAMES_MAX, c.names), else_="")
-    for start in range(0, len(ordered), SESSIONS_AT_ONCE):
-        piece = c.id.in_(ordered[start : start + SESSIONS_AT_ONCE])
-        for id_, names in connection.execute(
-            select(c.id, few_names).where(no_index(c.project_id) == project_id, piece)
-        ):
+    for piece in pieces(sorted(ids), SESSIONS_AT_ONCE):
+        of_project = select(c.id, few_names).where(no_index(c.project_id) == project_id, c.id.in_(piece))
+        for id_, names in connection.execute(of_project):
             named[id_] = (only(names_in(names, "version")), only(names_in(names, "model")))
     return named
 

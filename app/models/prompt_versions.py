@@ -100,10 +100,10 @@ def tools_of_versions(
 ) -> dict[str, frozenset[str]]:
     """Return the names of the tools that versions define, by commit hash; few configurations are in memory at once."""
     named = select(_C.commit_hash, _C.config).where(_C.prompt_id == prompt_id)
-    hashes, tools = sorted(commit_hashes), dict[str, frozenset[str]]()
-    for start in range(0, len(hashes), CONFIGS_AT_ONCE):
-        piece = named.where(_C.commit_hash.in_(hashes[start : start + CONFIGS_AT_ONCE]))
-        tools.update({row[0]: _tool_names(row[1]) for row in connection.execute(piece)})
+    tools: dict[str, frozenset[str]] = {}
+    for piece in queries.pieces(sorted(commit_hashes), CONFIGS_AT_ONCE):
+        rows = connection.execute(named.where(_C.commit_hash.in_(piece)))
+        tools.update({row[0]: _tool_names(row[1]) for row in rows})
     return tools
 
 
@@ -115,8 +115,8 @@ def ever_defined_tools(connection: Connection, *, prompt_id: int) -> bool:
     candidates = select(_C.config).where(_C.prompt_id == prompt_id, type_coerce(_C.config, Text).contains('"tools":['))
     return any(
         _tool_names(config)
-        for start in range(0, len(ids), CONFIGS_AT_ONCE)
-        for config in connection.scalars(candidates.where(_C.id.in_(ids[start : start + CONFIGS_AT_ONCE])))
+        for piece in queries.pieces(ids, CONFIGS_AT_ONCE)
+        for config in connection.scalars(candidates.where(_C.id.in_(piece)))
     )
 
 

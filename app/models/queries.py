@@ -193,9 +193,9 @@ KEYS_PER_STATEMENT = 500
 Key = TypeVar("Key")
 
 
-def pieces(keys: Sequence[Key]) -> Iterator[Sequence[Key]]:
-    """Return the keys in lists that fit one statement."""
-    return (keys[start : start + KEYS_PER_STATEMENT] for start in range(0, len(keys), KEYS_PER_STATEMENT))
+def pieces(keys: Sequence[Key], size: int = KEYS_PER_STATEMENT) -> Iterator[Sequence[Key]]:
+    """Return the keys in lists that fit one statement, or of `size` keys where each row needs much memory."""
+    return (keys[start : start + size] for start in range(0, len(keys), size))
 
 
 _RANDOM_BITS = 21

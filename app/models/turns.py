@@ -237,18 +237,18 @@ def facts_of(
     """Yield the stored turns of a prompt among `trace_ids` with their facts, in no order; few are read at once."""
     c = turns.c
     of_prompt = select(c.trace_id, c.facts).where(no_index(c.project_id) == project_id, c.prompt_id == prompt_id)
-    for start in range(0, len(trace_ids), FACTS_AT_ONCE):
-        piece = of_prompt.where(c.trace_id.in_(trace_ids[start : start + FACTS_AT_ONCE]))
-        yield from ((trace_id, facts) for trace_id, facts in connection.execute(piece))
+    for piece in queries.pieces(trace_ids, FACTS_AT_ONCE):
+        listed = connection.execute(of_prompt.where(c.trace_id.in_(piece)))
+        yield from ((trace_id, facts) for trace_id, facts in listed)
 
 
 def turns_in_pieces(
-    connection: Connection, *, project_id: int, session_keys: Collection[bytes], size: int = 100
+    connection: Connection, *, project_id: int, session_keys: Collection[bytes]
 ) -> Iterator[list[TurnRow]]:
-    """Yield the turns of sessions in the order of `list_turns`, `size` of them at a time."""
+    """Yield the turns of sessions in the order of `list_turns`, `FACTS_AT_ONCE` of them at a time."""
     c = turns.c
     of_sessions = select(c.id).where(no_index(c.project_id) == project_id, c.session_key.in_(session_keys))
     ids = list(connection.scalars(of_sessions.order_by(c.start_ns, c.trace_id)))
-    for start in range(0, len(ids), size):
-        statement = _SELECT.where(no_index(c.project_id) == project_id, c.id.in_(ids[start : start + size]))
+    for piece in queries.pieces(ids, FACTS_AT_ONCE):
+        statement = _SELECT.where(no_index(c.project_id) == project_id, c.id.in_(piece))
         yield queries.list_rows(connection, TurnRow, statement.order_by(c.start_ns, c.trace_id))

@@ -125,9 +125,7 @@ def note_ended(connection: Connection, standing: Standing, now: datetime) -> Non
 def _run(connection: Connection, standing: Standing) -> WatchedRun:
     counted: list[CaseCounts] = []
     for case in standing.plan.cases:
-        trials = standing.trials_of(CANDIDATE, case)
-        passed = sum(row.status == "passed" for row in trials)
-        counts = Counts(passed, len(trials) - passed)
+        counts = Counts.of([row.status == "passed" for row in standing.trials_of(CANDIDATE, case)])
         state = (case.watched or Watched()).plus(counts).state(cases=len(standing.plan.cases))
         counted.append(CaseCounts(case.test_case_id, case.variant, counts, state))
     reported = experiment_replays.model_snapshots(connection, experiment_id=standing.plan.row.id, limit=REPORTED_MAX)

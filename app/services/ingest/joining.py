@@ -50,7 +50,7 @@ class TurnJoiner:
             began = {**_continued(connection, project_id, followed), **_answered(connection, project_id, following)}
         # In the order of a conversation, so that a turn is hardly ever moved twice.
         answers = sorted(began, key=lambda answer: (began[answer], answer))
-        waiting = [answers[start : start + ANSWERS_AT_ONCE] for start in range(0, len(answers), ANSWERS_AT_ONCE)][::-1]
+        waiting = [*queries.pieces(answers, ANSWERS_AT_ONCE)][::-1]
         left = BATCH_TURNS_MAX
         while waiting and left > 0:
             piece = waiting.pop()

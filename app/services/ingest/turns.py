@@ -13,7 +13,7 @@ from types import MappingProxyType
 from msgspec import structs
 from sqlalchemy import Connection
 
-from app.models import sessions, turns
+from app.models import queries, sessions, turns
 from app.models.sessions import SessionRow
 from app.models.spans import TurnKey
 from app.models.turns import TurnRow
@@ -108,8 +108,8 @@ def _must_be_recounted(facts: TurnFacts, before: TurnFacts) -> bool:
 def move_turns(connection: Connection, project_id: int, batch_id: int, keys: Sequence[TurnKey], session: bytes) -> None:
     """Move locked turns to another session."""
     left: set[bytes] = set()
-    for start in range(0, len(keys), MOVED_AT_ONCE):
-        rows = turns.lock_existing(connection, project_id=project_id, keys=keys[start : start + MOVED_AT_ONCE])
+    for piece in queries.pieces(keys, MOVED_AT_ONCE):
+        rows = turns.lock_existing(connection, project_id=project_id, keys=piece)
         left |= {row.session_key for row in rows}
         before = {row.key: load(row.facts) for row in rows}
         moved = [TurnPart(*key, structs.replace(facts, joined=session)) for key, facts in before.items()]
@@ -130,9 +130,8 @@ def add_openings(
 
     Turns that are no longer stored are skipped.
     """
-    ordered = sorted(keys)
-    for start in range(0, len(ordered), TURNS_AT_ONCE):
-        stored = turns.lock_existing(connection, project_id=project_id, keys=ordered[start : start + TURNS_AT_ONCE])
+    for piece in queries.pieces(sorted(keys), TURNS_AT_ONCE):
+        stored = turns.lock_existing(connection, project_id=project_id, keys=piece)
         turns.replace(connection, _with_openings(stored, batch_id, openings))
 
 

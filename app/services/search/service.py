@@ -60,8 +60,7 @@ class FoundTurn:
     """A turn that may match, with the number of its trace in its session, and its hit if its texts were read.
 
     Each trace is a turn, or several of a conversation. The hit counts the turns from the first one of the trace. If the
-    turn is `indexed`, the index shows that it has all words of
-    the query and none of the excluded ones.
+    turn is `indexed`, the index shows that it has all words of the query and none of the excluded ones.
     """
 
     number: int

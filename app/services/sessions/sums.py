@@ -10,7 +10,7 @@ from functools import partial
 from sqlalchemy import Connection
 
 from app.database.transactions import Database
-from app.models import organizations, sessions, spans, turns
+from app.models import organizations, queries, sessions, spans, turns
 from app.models.sessions import SessionRow
 from app.models.spans import TurnKey
 from app.models.turns import TurnRow
@@ -56,8 +56,7 @@ class SessionSumService:
         with database.read() as connection:
             listed = turns.turns_in_pieces(connection, project_id=project_id, session_keys=[key])
             outdated = [turn.key for piece in listed for turn in piece if _is_outdated(turn)]
-        for start in range(0, len(outdated), TURNS_IN_MEMORY):
-            piece = outdated[start : start + TURNS_IN_MEMORY]
+        for piece in queries.pieces(outdated, TURNS_IN_MEMORY):
             database.retrying(partial(_complete, project_id=project_id, keys=piece))
         database.retrying(partial(sessions.add_up, project_id=project_id, session_key=key))
 

@@ -10,9 +10,12 @@ from reprise_formats.controls import visible, visible_lines
 
 from config.settings import Settings
 
+# A logger keeps the list that it was first used with, so a later call of `configure` changes this one.
+_processors: list[structlog.types.Processor] = []
+
 
 def configure(settings: Settings) -> None:
-    """Send the records of structlog and of the standard library through one pipeline; call it once per process."""
+    """Send the records of structlog and of the standard library through one pipeline, which replaces an earlier one."""
     shared: list[structlog.types.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
@@ -39,9 +42,14 @@ def configure(settings: Settings) -> None:
     # schema's revision.
     for noisy in ("httpx", "httpcore", "urllib3", "alembic"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
+    # The level is checked first, so that a record that is not written costs little.
+    _processors[:] = [
+        structlog.stdlib.filter_by_level,
+        *shared,
+        structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+    ]
     structlog.configure(
-        # The level is checked first, so that a record that is not written costs little.
-        processors=[structlog.stdlib.filter_by_level, *shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        processors=_processors,
         logger_factory=structlog.stdlib.LoggerFactory(),
         wrapper_class=structlog.stdlib.BoundLogger,
         cache_logger_on_first_use=True,

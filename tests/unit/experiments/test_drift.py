@@ -8,6 +8,7 @@ from itertools import accumulate
 from math import comb
 from random import Random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -68,6 +69,7 @@ def test_a_drop_from_95_to_80_percent_in_one_of_ten_test_cases_is_found_within_t
     assert rates[LARGEST_REFERENCE] >= 0.9
 
 
+@pytest.mark.slow
 def test_false_alarms_of_ten_test_cases_are_below_one_percent_a_month() -> None:
     random, series, wrong, months = Random(48), 1000, 0, 0
     for size in (0, LARGEST_REFERENCE):

@@ -76,6 +76,7 @@ def test_the_order_of_texts_does_not_matter_if_they_are_too_long_to_be_read_whol
     assert "unread" not in fingerprint.words
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["漢", "\u337f"], ids=["Chinese", "characters that are four when they are folded"])
 def test_the_words_of_a_long_conversation_need_bounded_memory(text: str) -> None:
     """60 messages of 20,000 different pairs of characters once needed 200 MiB, and 7 seconds."""

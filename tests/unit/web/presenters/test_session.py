@@ -90,7 +90,7 @@ def test_twice_the_turns_of_a_trace_with_scores_need_twice_the_work() -> None:
         scores = tuple(replace(score(1, "s"), span_id=n.to_bytes(8, "big")) for n in range(count))
         return partial(shown_turns, Session("s", 7, None, turns, scores))
 
-    assert growth_of(prepare, 300) < 2.5
+    assert growth_of(prepare, 100) < 2.5
 
 
 def of_number(number: int) -> ShownSpan:

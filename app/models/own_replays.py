@@ -9,6 +9,7 @@ from collections.abc import Collection
 
 from sqlalchemy import ColumnElement, Connection, Text, func, or_, select, type_coerce
 
+from app.models.base import no_index
 from app.models.experiment_replays import made_for_experiment
 from app.models.queries import columns_of, count_rows, list_rows
 from app.models.replays import Outcome, ReplayRow, Status, get_replays, replays
@@ -18,7 +19,9 @@ _C = replays.c
 
 def is_own() -> ColumnElement[bool]:
     """Return the condition that a replay is one of its prompt's own. An experiment may reuse it."""
-    return _C.calibration_id.is_(None) & _C.candidate_kind.not_in(("overlay", "external")) & ~made_for_experiment(_C.id)
+    # SQLite counts no rows, and would go through the replays of all projects that have no calibration.
+    of_no_calibration = no_index(_C.calibration_id).is_(None)
+    return of_no_calibration & _C.candidate_kind.not_in(("overlay", "external")) & ~made_for_experiment(_C.id)
 
 
 def newest_of_cases(connection: Connection, *, test_case_ids: Collection[int], replays_max: int) -> list[Outcome]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -59,8 +58,6 @@ _IS_HOLDER_OF = and_(
 SPAN_COLUMNS = ("project_id", "trace_id", "span_id", "prompt_id", "batch_id", "scope", "body")
 NewSpan = tuple[int, bytes, bytes, int, int, str, bytes | memoryview]
 """A row in the order of `SPAN_COLUMNS`, with its own scope and the stored form of its body."""
-
-_SPAN_ID = re.compile(r"[0-9a-f]{16}")
 
 TurnKey = tuple[int, bytes]
 """Prompt id and trace id."""
@@ -190,19 +187,3 @@ def _read(
         prompt_ids[key], scopes[key], stored[key] = prompt_id, scope, body
     for key, body in span_bodies.read(stored, {key: held for key, (_, held) in holders.items()}):
         yield prompt_ids[key], StoredSpanRow(*key, span_bodies.scope_of(key, stored[key], scopes), body)
-
-
-def traces_with(
-    connection: Connection, *, project_id: int, prompt_id: int, trace_ids: Sequence[bytes], span_id: str
-) -> set[bytes]:
-    """Return a prompt's traces that have a span of this id, 16 lower-case hex digits; none for other texts."""
-    c = spans.c
-    if not _SPAN_ID.fullmatch(span_id):
-        return set()
-    statement = select(c.trace_id).where(
-        c.project_id == project_id, c.prompt_id == prompt_id, c.span_id == bytes.fromhex(span_id)
-    )
-    matching: set[bytes] = set()
-    for piece in queries.pieces(trace_ids):
-        matching.update(connection.scalars(statement.where(c.trace_id.in_(piece))))
-    return matching

@@ -9,12 +9,23 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Annotated, Any, NamedTuple
 
-from sqlalchemy import Connection, DefaultClause, Index, Select, String, UniqueConstraint, func, select
+from sqlalchemy import (
+    Connection,
+    DefaultClause,
+    Index,
+    Select,
+    String,
+    UniqueConstraint,
+    func,
+    literal,
+    or_,
+    select,
+)
 
 from app.models import bulk, queries
 from app.models.base import BigInt, binary, new_table, no_index
 from app.models.compression import Compressed, stored_bodies
-from app.models.spans import TurnKey
+from app.models.spans import TurnKey, spans
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +236,24 @@ def traces_of(
     c = turns.c
     of_session = select(c.trace_id).where(no_index(c.project_id) == project_id, c.session_key == session_key)
     return list(connection.scalars(of_session.order_by(c.start_ns, c.trace_id).offset(offset).limit(limit)))
+
+
+def index_of_span(connection: Connection, *, project_id: int, session_key: bytes, span_id: bytes) -> int | None:
+    """Return the place in `traces_of` of the first trace that has a span with this id; None without one.
+
+    The database looks for the span in each trace, so that no list of traces is read.
+    """
+    c = turns.c
+    of_session = (no_index(c.project_id) == project_id, c.session_key == session_key)
+    of_trace = (spans.c.project_id == project_id, spans.c.trace_id == c.trace_id, spans.c.prompt_id == c.prompt_id)
+    # Its limit keeps MariaDB from reading all spans of the project first.
+    span = select(literal(1)).where(*of_trace, spans.c.span_id == span_id).limit(1).scalar_subquery()
+    in_order = select(c.start_ns, c.trace_id).where(*of_session, span == 1).order_by(c.start_ns, c.trace_id)
+    first = connection.execute(in_order.limit(1)).first()
+    if first is None:
+        return None
+    earlier = or_(c.start_ns < first.start_ns, (c.start_ns == first.start_ns) & (c.trace_id < first.trace_id))
+    return connection.scalar(select(func.count()).where(*of_session, earlier)) or 0
 
 
 FACTS_AT_ONCE = 100

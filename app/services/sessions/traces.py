@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -24,6 +25,7 @@ from app.sessions.outlines import TurnOutline, load_outline
 NO_TURN = "The session has no such turn."
 # Turns, and spans, of a part; a turn with more spans is a separate part.
 TURNS, SPANS = 10, 120
+_SPAN_ID = re.compile(r"[0-9a-f]{16}")
 READ_MAX = 20_000
 """Spans of a turn that are read to find those of a piece; of more these that were stored first."""
 
@@ -52,6 +54,13 @@ class StoredSession:
         # On MySQL and MariaDB other transactions may have removed turns meanwhile.
         stored = tuple(trace_id for trace_id in trace_ids if trace_id in outlines)
         return NearbyTraces(self, start, stored, tuple(outlines[trace_id] for trace_id in stored))
+
+    def index_of_span(self, span_id: str) -> int | None:
+        """Return the index of the first trace with a span of this id, 16 lower-case hex digits; None for other texts."""
+        if not _SPAN_ID.fullmatch(span_id):
+            return None
+        of_session = {"project_id": self.row.project_id, "session_key": self.row.session_key}
+        return turns.index_of_span(self.connection, **of_session, span_id=bytes.fromhex(span_id))
 
     def facts(self, trace_ids: Sequence[bytes]) -> Iterator[tuple[bytes, bytes]]:
         of_prompt = {"project_id": self.row.project_id, "prompt_id": self.row.prompt_id}

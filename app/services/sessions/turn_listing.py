@@ -11,7 +11,6 @@ from msgspec import structs
 
 from app.database.transactions import Database
 from app.errors import require
-from app.models import spans, turns
 from app.services.language_models.prices import PriceService
 from app.services.search.turn_numbers import TurnNumbers, turn_numbers
 from app.services.sessions import reading
@@ -133,13 +132,7 @@ class SessionPartService:
         """Return a span of a session, from the first turn with this id; `NotFound` without one."""
 
         def read(stored: StoredSession) -> ShownSpan:
-            row = stored.row
-            listed = turns.traces_of(stored.connection, project_id=project_id, session_key=row.session_key)
-            places = {trace_id: index for index, trace_id in enumerate(listed)}
-            trace_ids = spans.traces_with(
-                stored.connection, project_id=project_id, prompt_id=row.prompt_id, trace_ids=listed, span_id=span_id
-            )
-            index = require(min(map(places.__getitem__, trace_ids), default=None), NO_SPAN)
+            index = require(stored.index_of_span(span_id), NO_SPAN)
             traces = stored.traces(index - 1, index + 2)
             shown = _shown(_with_span(traces, index, span_id), span_id) or _shown(traces.lone(index, span_id), span_id)
             return require(shown, NO_SPAN)

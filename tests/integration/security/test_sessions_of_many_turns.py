@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import replace
+from random import Random
 from typing import Any
 
 import pytest
 from msgspec import structs
 
+from app.errors import NotFound
 from app.models import queries, sessions, turns
 from app.models.search import IndexedTurn
 from app.services.search import service as search
@@ -150,3 +152,49 @@ def test_a_session_that_is_numbered_has_each_number_at_its_index() -> None:
         firsts = [numbers.number_of(index) for index in range(numbers.traces)]
         assert [numbers.index_of(number) for number in firsts] == list(range(numbers.traces))
     assert (TurnNumbers(0).index_of(1), TurnNumbers(0).index_of(2), TurnNumbers(2).index_of(0)) == (0, None, None)
+
+
+def test_a_span_is_found_without_a_list_of_the_traces_of_its_session(
+    world: World, session_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    which = dict[str, Any](project_id=world.project_id, session_id=session_id)
+    parts, traces_of, listed = world.container.services.session_parts, turns.traces_of, list[bytes]()
+    last = parts.turn(**which, turn=COUNT)
+
+    def noting(*given: Any, **named: Any) -> list[bytes]:
+        traces = traces_of(*given, **named)
+        listed.extend(traces)
+        return traces
+
+    monkeypatch.setattr(turns, "traces_of", noting)
+
+    shown = parts.span(**which, span_id=last.spans[0].span_id)
+
+    assert shown.span_id == last.spans[0].span_id
+    # The trace before, and the one with the span.
+    assert [trace_id.hex() for trace_id in listed] == [f"{number:032x}" for number in (COUNT - 1, COUNT)]
+    for unknown in ("f" * 16, "F" * 16, "x", ""):
+        with pytest.raises(NotFound):
+            parts.span(**which, span_id=unknown)
+
+
+def test_a_span_id_of_several_traces_is_that_of_the_first_one_in_the_order_of_the_session(world: World) -> None:
+    prompt_id, other_id, rng = world.prompt(), world.prompt(), Random(40)
+    chat = {"gen_ai.conversation.id": "shared", "gen_ai.operation.name": "chat"}
+    sent = []
+    for _ in range(30):
+        trace_id, start = rng.randbytes(16).hex(), str(10**9 + rng.randrange(4))
+        ids = rng.sample(range(1, 16), rng.randrange(1, 4))
+        of_prompt = {"service.prompt.id": rng.choice((prompt_id, other_id))}
+        times = {"startTimeUnixNano": start, "endTimeUnixNano": str(2 * 10**9)}
+        sent += [span(chat | of_prompt, traceId=trace_id, spanId=f"{id_:016x}", **times) for id_ in ids]
+    assert world.send(export(*sent)).status_code == 200
+
+    for listed in world.get("/api/v1/sessions").json["sessions"]:
+        of_session: dict[str, Any] = {"project_id": world.project_id, "session_key": bytes.fromhex(listed["id"])}
+        read = world.get(f"/api/v1/sessions/{listed['id']}").json["turns"]
+        spans_of = [{shown["spanId"] for shown in turn["spans"]} for turn in read]
+        with world.container.database.read() as connection:
+            for id_ in range(1, 17):
+                index = turns.index_of_span(connection, **of_session, span_id=id_.to_bytes(8))
+                assert index == next((at for at, ids in enumerate(spans_of) if f"{id_:016x}" in ids), None)

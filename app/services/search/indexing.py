@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -109,7 +109,8 @@ class SearchIndexer:
         """Read turns of a block, at least some, until their words are many or the time is used up."""
         listed = [turn for turn in search.turns_of_block(connection, block) if turns >> turn.place[1] & 1]
         reading = ReadTurns(read=turns & ~sum(1 << turn.place[1] for turn in listed))
-        for group in in_groups(connection, block[0], listed):
+        sizes = sizes_of(connection, project_id=block[0], keys=[turn.key for turn in listed])
+        for group in in_groups(listed, sizes):
             for index, words in _readable_words(connection, block[0], group).items():
                 reading.add(index, words)
             if len(reading.words) >= WORDS_AT_ONCE or self.work_time.is_over:
@@ -117,9 +118,8 @@ class SearchIndexer:
         return reading
 
 
-def in_groups(connection: Connection, project_id: int, turns: Sequence[IndexedTurn]) -> Iterator[Sequence[IndexedTurn]]:
-    """Yield the turns in lists that fit into memory with their spans."""
-    sizes = sizes_of(connection, project_id=project_id, keys=[turn.key for turn in turns])
+def in_groups(turns: Sequence[IndexedTurn], sizes: Mapping[TurnKey, int]) -> Iterator[Sequence[IndexedTurn]]:
+    """Yield the turns in lists that fit into memory with their spans, of which `sizes` has the bytes by turn."""
     return bulk.by_size(turns, lambda turn: max(sizes[turn.key], BYTES_AT_ONCE // TURNS_AT_ONCE), BYTES_AT_ONCE)
 
 

@@ -17,8 +17,9 @@ from app.models import bulk, search, session_list, sessions
 from app.models.search import IndexedTurn
 from app.search.blocks import ALL, TURNS, needed, turns_with, unindexed_in
 from app.search.query import Query, Term, parse
-from app.services.search.indexing import TURNS_AT_ONCE, SearchIndexer, built_turns, in_groups
+from app.services.search.indexing import BYTES_AT_ONCE, TURNS_AT_ONCE, SearchIndexer, built_turns, in_groups
 from app.services.search.turn_numbers import NUMBERED_MAX, turn_numbers
+from app.services.search.turn_sizes import sizes_of
 from app.sessions.turn_texts import Kind, LoneTurn, TurnText, texts_in
 from app.values.budget import OverBudget, WorkBudget
 
@@ -31,6 +32,8 @@ WORDS_MAX = 128 * 1024
 """KiB of the index that are read to find rare words, or to narrow the turns of sessions."""
 LISTED_MAX, SEARCHED_MAX = 10_000, 50_000
 """Turns of sessions that are listed together, and turns of one session that are searched: the first ones."""
+UNDECIDED_BYTES = 4 * 1024 * 1024
+"""What is read of the turns of a session before a search lists it without a hit because the time is over."""
 AROUND = 60
 """Characters of a hit's text before and after the words, and at most as many of the words themselves."""
 
@@ -130,7 +133,8 @@ class SearchService:
         """Return the first turn of each session that matches, None for a session without one.
 
         Sessions are read in their order, at least the first. Sessions that were not read before `is_over`, or have too
-        many turns together with those before them, are missing from the result.
+        many turns together with those before them, are missing from the result. If the first session could not be read
+        to its end, the result has its next turn that may match.
         """
         session_keys = _with_few_turns(connection, project_id, session_keys)
         candidates = self._candidates(connection, project_id, query, session_keys)
@@ -138,11 +142,16 @@ class SearchService:
         if query.is_exact:
             first |= {key: turns[0] for key, turns in candidates.items() if turns[0].indexed}
         undecided = (turn for key in session_keys for turn in candidates.get(key, ()) if first[key] is None)
-        for turn, texts in _read(connection, project_id, undecided):
+        left = UNDECIDED_BYTES
+        for turn, size, texts in _read(connection, project_id, undecided):
             key = turn.turn.session_key
-            if key != session_keys[0] and is_over():
+            is_first = key == session_keys[0]
+            if is_over() and (left <= 0 or not is_first):
+                if is_first:
+                    first[key] = first[key] or turn
                 decided = session_keys.index(key) + (first[key] is not None)
                 return {item: first[item] for item in session_keys[:decided]}
+            left -= max(size, BYTES_AT_ONCE // TURNS_AT_ONCE)
             if first[key] is None and query.holds(item.text for item in texts):
                 first[key] = replace(turn, hit=_first_hit(query, turn, texts))
         return first
@@ -165,7 +174,11 @@ class SearchService:
         for turn in first:
             if hits and is_over():
                 break
-            hits[turn.turn.session_key] = turn, turn.hit or _first_hit(query, *next(unread))
+            hit = turn.hit
+            if hit is None:
+                _, _, texts = next(unread)
+                hit = _first_hit(query, turn, texts)
+            hits[turn.turn.session_key] = turn, hit
         before = _turns_before(connection, project_id, [turn for turn, _ in hits.values()])
         return {key: hit and replace(hit, turn=hit.turn + before[key]) for key, (_, hit) in hits.items()}
 
@@ -259,14 +272,15 @@ def _turns_before(connection: Connection, project_id: int, first: Iterable[Found
 
 def _read(
     connection: Connection, project_id: int, turns: Iterator[FoundTurn]
-) -> Iterator[tuple[FoundTurn, list[TurnText]]]:
-    """Yield turns with their words; as many are in memory at once as `in_groups` allows."""
+) -> Iterator[tuple[FoundTurn, int, list[TurnText]]]:
+    """Yield turns with their bytes and their texts; as many are in memory at once as `in_groups` allows."""
     while piece := list(islice(turns, TURNS_AT_ONCE)):
         by_id = {candidate.turn.id: candidate for candidate in piece}
-        for group in in_groups(connection, project_id, [candidate.turn for candidate in piece]):
+        sizes = sizes_of(connection, project_id=project_id, keys=[candidate.turn.key for candidate in piece])
+        for group in in_groups([candidate.turn for candidate in piece], sizes):
             built = built_turns(connection, project_id=project_id, listed=group)
             for turn in group:
-                yield by_id[turn.id], _texts(built.pop(turn.key, None))
+                yield by_id[turn.id], sizes[turn.key], _texts(built.pop(turn.key, None))
 
 
 def _texts(turn: LoneTurn | None) -> list[TurnText]:

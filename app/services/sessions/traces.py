@@ -56,11 +56,13 @@ class StoredSession:
         return NearbyTraces(self, start, stored, tuple(outlines[trace_id] for trace_id in stored))
 
     def index_of_span(self, span_id: str) -> int | None:
-        """Return the index of the first trace with a span of this id, 16 lower-case hex digits; None for other texts."""
+        """Return the index of the first trace with a span of this id (16 lower-case hex digits); None without one."""
         if not _SPAN_ID.fullmatch(span_id):
             return None
-        of_session = {"project_id": self.row.project_id, "session_key": self.row.session_key}
-        return turns.index_of_span(self.connection, **of_session, span_id=bytes.fromhex(span_id))
+        project_id, key = self.row.project_id, self.row.session_key
+        return turns.index_of_span(
+            self.connection, project_id=project_id, session_key=key, span_id=bytes.fromhex(span_id)
+        )
 
     def facts(self, trace_ids: Sequence[bytes]) -> Iterator[tuple[bytes, bytes]]:
         of_prompt = {"project_id": self.row.project_id, "prompt_id": self.row.prompt_id}

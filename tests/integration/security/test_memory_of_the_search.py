@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import secrets
 import tracemalloc
 from collections.abc import Callable, Sequence
@@ -152,3 +153,58 @@ def test_sessions_with_many_turns_are_searched_one_after_another(world: World, m
     listed.clear()
     assert searched(world, "refund") == 4
     assert max(listed) == 1
+
+
+@pytest.fixture
+def undecided(world: World, monkeypatch: pytest.MonkeyPatch) -> tuple[int, list[IndexedTurn]]:
+    """The prompt of a long session that has both words of a phrase in each turn, and the turns that are read of it.
+
+    Each question about the time finds that it is over.
+    """
+    prompt_id = world.prompt()
+    ask(world, prompt_id, "long", "alpha then other words and beta", times=60)
+    indexer = SearchIndexer(database=world.container.database, enabled=True)
+    while is_waiting(world):
+        indexer.sweep()
+    monkeypatch.setattr(traces_search, "UNDECIDED_BYTES", 10 * 32 * 1024)
+    for lists in (world.container.services.session_list, world.container.services.logs):
+        monkeypatch.setattr(lists, "tick", itertools.count().__next__)
+    read, built_turns = list[IndexedTurn](), traces_search.built_turns
+
+    def noting(connection: Connection, *, project_id: int, listed: Sequence[IndexedTurn]) -> Any:
+        read.extend(listed)
+        return built_turns(connection, project_id=project_id, listed=listed)
+
+    monkeypatch.setattr(traces_search, "built_turns", noting)
+    return prompt_id, read
+
+
+@pytest.mark.parametrize("path", ["sessions", "prompts/{}/logs"])
+def test_a_search_reads_few_turns_of_a_long_session_and_lists_it_without_a_hit(
+    world: World, undecided: tuple[int, list[IndexedTurn]], path: str
+) -> None:
+    prompt_id, read = undecided
+
+    page = world.get(f"/api/v1/{path.format(prompt_id)}", params={"q": '"alpha beta"'})
+
+    assert page.status_code == 200, page.text
+    [listed] = page.json.get("sessions") or page.json["entries"]
+    assert listed.get("hit") is None
+    # Groups of eight turns until the limit is passed, and the turn of the hit with the seven after it.
+    assert len(read) <= 24
+
+
+def test_a_hit_in_the_first_turns_of_a_long_session_is_found_though_the_time_is_over(
+    world: World, undecided: tuple[int, list[IndexedTurn]]
+) -> None:
+    page = world.get("/api/v1/sessions", params={"q": '"alpha then"'})
+
+    assert page.json["sessions"][0]["hit"]["turn"] == 1
+
+
+def test_an_export_reads_a_long_session_to_its_end(world: World, undecided: tuple[int, list[IndexedTurn]]) -> None:
+    _, read = undecided
+
+    assert world.get("/api/v1/exports/sessions", params={"q": '"alpha beta"'}).text.strip() == ""
+
+    assert len(read) == 60

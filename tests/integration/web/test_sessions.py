@@ -101,6 +101,21 @@ def test_a_search_shows_where_the_words_are_and_leads_there(world: World, admin:
     assert "<mark>Größe</mark> <mark>42</mark> &lt;script&gt;" in admin.page
 
 
+def test_a_session_that_may_contain_the_words_is_marked_in_both_lists(
+    world: World, admin: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prompt_id = world.prompt()
+    say(world, prompt_id, "A question", "It is possible.")
+    index(world)
+    monkeypatch.setattr("app.services.search.service._first_hit", lambda *_: None)
+
+    for path in ("sessions", f"prompts/{prompt_id}/logs"):
+        admin.open(f"{admin.base}/{path}?q=possible")
+        assert '<span class="hit">May contain the words</span>' in admin.page
+        admin.open(f"{admin.base}/{path}")
+        assert "May contain" not in admin.page
+
+
 def test_words_of_a_search_are_marked_in_answers_and_questions(world: World, admin: Browser) -> None:
     say(world, world.prompt(), "Is a *refund* <possible>?", "A **refund** is not.")
     [session_id] = [one["id"] for one in world.get("/api/v1/sessions").json["sessions"]]

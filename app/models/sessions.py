@@ -247,16 +247,15 @@ def _left_to_the_clock(row: SessionRow, start_ns: int) -> SessionRow:
     )
 
 
-def add_up(connection: Connection, *, project_id: int, session_key: bytes) -> None:
-    """Do as `settle` for one session with any number of turns."""
-    locked = _SELECT.where(no_index(_C.project_id) == project_id, _C.session_key == session_key).with_for_update()
-    row, totals = queries.find_row(connection, SessionRow, locked), None
-    for piece in turns_in_pieces(connection, project_id=project_id, session_keys=[session_key]):
-        totals = totals or SessionTotals()
-        for turn in piece:
-            totals.add(load(turn.facts))
-    if row and totals:
-        _upsert(connection, [_added_up(row, totals)], _PUT)
+def lock_session(connection: Connection, *, project_id: int, session_key: bytes) -> SessionRow | None:
+    """Lock a session until the commit."""
+    of_project = _SELECT.where(no_index(_C.project_id) == project_id, _C.session_key == session_key)
+    return queries.find_row(connection, SessionRow, of_project.with_for_update())
+
+
+def put_totals(connection: Connection, row: SessionRow, totals: SessionTotals) -> None:
+    """Write the sums of all turns to a locked session."""
+    _upsert(connection, [_added_up(row, totals)], _PUT)
 
 
 def not_added_up(connection: Connection, *, project_id: int, after_id: int, limit: int) -> list[SessionRow]:

@@ -275,9 +275,56 @@ def turns_in_pieces(
     connection: Connection, *, project_id: int, session_keys: Collection[bytes]
 ) -> Iterator[list[TurnRow]]:
     """Yield the turns of sessions in the order of `list_turns`, `FACTS_AT_ONCE` of them at a time."""
+    return _in_pieces(connection, project_id, _ids_of(connection, project_id, session_keys))
+
+
+def _ids_of(connection: Connection, project_id: int, session_keys: Collection[bytes]) -> list[int]:
     c = turns.c
     of_sessions = select(c.id).where(no_index(c.project_id) == project_id, c.session_key.in_(session_keys))
-    ids = list(connection.scalars(of_sessions.order_by(c.start_ns, c.trace_id)))
+    return list(connection.scalars(of_sessions.order_by(c.start_ns, c.trace_id)))
+
+
+def _in_pieces(connection: Connection, project_id: int, ids: Sequence[int]) -> Iterator[list[TurnRow]]:
+    c = turns.c
     for piece in queries.pieces(ids, FACTS_AT_ONCE):
         statement = _SELECT.where(no_index(c.project_id) == project_id, c.id.in_(piece))
         yield queries.list_rows(connection, TurnRow, statement.order_by(c.start_ns, c.trace_id))
+
+
+BLOCKS = 128
+"""The turns of a session are in this many blocks: a turn's block is the remainder of its id."""
+_RECENT = 2**31
+"""Sums of ids of batches have their remainders: they are all different, and the sums fit into 64 bits."""
+
+
+class BlockVersion(NamedTuple):
+    """The number of a block's turns, and sums that change whenever a turn is added to it, removed or changed."""
+
+    turns: int
+    batches: int
+    unsettled: int
+    bytes: int
+
+
+def block_versions(connection: Connection, *, project_id: int, session_key: bytes) -> dict[int, BlockVersion]:
+    """Return the versions of the blocks of a session that have turns."""
+    c = turns.c
+    sums = (c.batch_id % _RECENT, func.coalesce(c.unsettled, 0) % _RECENT, func.length(c.facts))
+    block = (c.id % BLOCKS).label("block")
+    statement = select(block, func.count(), *map(func.sum, sums)).where(
+        no_index(c.project_id) == project_id, c.session_key == session_key
+    )
+    rows = connection.execute(statement.group_by(block))
+    return {number: BlockVersion(count, *map(int, version)) for number, count, *version in rows}
+
+
+def turns_in_blocks(
+    connection: Connection, *, project_id: int, session_key: bytes, blocks: Collection[int]
+) -> Iterator[tuple[int, list[TurnRow]]]:
+    """Yield the turns of blocks as `turns_in_pieces`, one block after the other, with the block's number."""
+    ids_by_block: dict[int, list[int]] = {block: [] for block in blocks}
+    for id_ in _ids_of(connection, project_id, [session_key]) if blocks else ():
+        if id_ % BLOCKS in ids_by_block:
+            ids_by_block[id_ % BLOCKS].append(id_)
+    for block, ids in ids_by_block.items():
+        yield from ((block, piece) for piece in _in_pieces(connection, project_id, ids))

@@ -76,9 +76,10 @@ class SessionTotals:
     def __init__(self) -> None:
         self.sums = SessionSums()
         self.calls = CallSums()
-        self.user_id: str | None = None
         self.active = 0
         self.start_ns, self.last_ns = MAX_INT64, 0
+        # The start of the turn that names the user, and the user's id.
+        self._user: tuple[int, str] | None = None
         self._names: set[str] = set()
 
     def add(self, facts: TurnFacts, before: TurnFacts | None = None) -> None:
@@ -89,11 +90,37 @@ class SessionTotals:
         if before:
             self.sums = self.sums.plus(SessionSums.of(before), -1)
         self.active = max(self.active, int(facts.is_active))
-        if not self.user_id and facts.user:
-            self.user_id = facts.user[2]
-        self._names.add(names_of(facts))
+        if facts.user and facts.user[2]:
+            self._add_user((facts.start_ns, facts.user[2]))
+        self._add_names({names_of(facts)})
+
+    def join(self, other: SessionTotals) -> None:
+        """Add other turns of the same session."""
+        self.sums = self.sums.plus(other.sums)
+        self.calls.add(other.calls.calls)
+        self.start_ns, self.last_ns = min(self.start_ns, other.start_ns), max(self.last_ns, other.last_ns)
+        self.active = max(self.active, other.active)
+        if other._user:
+            self._add_user(other._user)
+        self._add_names(other._names)
+
+    def join_names(self) -> None:
+        """Join the names to one text, which needs less memory."""
+        self._names = {self.names or ""}
+
+    def _add_user(self, user: tuple[int, str]) -> None:
+        """Note a user unless a turn that started earlier, or was added before, has one."""
+        if not self._user or user[0] < self._user[0]:
+            self._user = user
+
+    def _add_names(self, names: set[str]) -> None:
+        self._names |= names
         if len(self._names) > _TEXTS_AT_ONCE:
-            self._names = {with_names(*self._names)}
+            self.join_names()
+
+    @property
+    def user_id(self) -> str | None:
+        return self._user[1] if self._user else None
 
     @property
     def names(self) -> str | None:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
 import secrets
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import msgspec
 import pytest
-from sqlalchemy import update
+from sqlalchemy import Connection, update
 
 from app.models import removal, session_log, sessions, turns
 from app.models.removal import TurnScope
 from app.models.sessions import SessionRow
+from app.services.sessions import sums
+from app.services.sessions.sums import ATTEMPTS, TurnBlocks
+from app.sessions.facts import TurnFacts
+from app.sessions.model_calls import calls_in
 from app.sessions.sums import SessionSums, names_in
 from tests.support.backends import EMBEDDED_CONTAINER
 from tests.support.exports import export, span
@@ -209,3 +215,123 @@ def test_a_step_of_the_removal_of_a_session_costs_the_same_whatever_its_length(w
 
     [locked] = [text for text in statements if "turns.id IN" in text and "turns.session_key \nFROM turns" in text]
     assert "+turns.session_key" in locked
+
+
+@dataclass
+class Sweep:
+    """A session of `TURNS` turns that the clock has to add up, and the turns that it reads: all, and under the lock."""
+
+    prompt_id: int
+    traces: list[str]
+    read: int = 0
+    locked: int = 0
+    between: Callable[[], object] = int
+
+    def add(self, world: World, count: int) -> None:
+        """Send a further model call of each of the first turns."""
+        called = [chat(self.prompt_id, trace_id, **{"session.id": "many"}) for trace_id in self.traces[:count]]
+        assert world.send(export(*called)).status_code == 200
+
+
+TURNS = 40
+
+
+@pytest.fixture
+def sweep(world: World, monkeypatch: pytest.MonkeyPatch) -> Sweep:
+    monkeypatch.setattr(sessions, "TURNS_PER_QUERY", 10)
+    prompt_id, moving = world.prompt(), secrets.token_hex(16)
+    traces = [secrets.token_hex(16) for _ in range(TURNS)]
+    world.send(export(*(chat(prompt_id, trace_id, **{"session.id": "many"}) for trace_id in (*traces, moving))))
+    world.send(export(chat(prompt_id, moving, **{"gen_ai.conversation.id": "other"})))
+    sweep, load, update_blocks, loaded = Sweep(prompt_id, traces), sums.load, TurnBlocks.update, itertools.count()
+
+    def counted(facts: bytes) -> TurnFacts:
+        next(loaded)
+        return load(facts)
+
+    def updated(blocks: TurnBlocks, connection: Connection, most: int | None = None) -> bool:
+        before = next(loaded)
+        is_read = update_blocks(blocks, connection, most)
+        if blocks.project_id == world.project_id:
+            read = next(loaded) - before - 1
+            sweep.read += read
+            if most is None:
+                sweep.between()
+            else:
+                sweep.locked += read
+        return is_read
+
+    monkeypatch.setattr(sums, "load", counted)
+    monkeypatch.setattr(TurnBlocks, "update", updated)
+    return sweep
+
+
+def many(world: World, sweep: Sweep) -> SessionRow:
+    with world.container.database.read() as connection:
+        rows = session_log.list_sessions(connection, session_log.SessionRange(sweep.prompt_id), limit=10)
+    return next(row for row in rows if row.conversation_id == "many")
+
+
+def test_the_clock_reads_the_turns_of_a_long_session_once_and_before_it_locks_the_session(
+    world: World, sweep: Sweep
+) -> None:
+    assert many(world, sweep).errors is None
+
+    world.container.services.session_sums.sweep()
+
+    row = many(world, sweep)
+    assert row.sums == SessionSums(TURNS, 0, 0, 0, 100 * TURNS, 7 * TURNS)
+    assert (row.user_id, names_in(row.names or "", "model")) == ("ada", ("gpt-4o",))
+    assert calls_in(row.calls or b"").usage.input_tokens == 100 * TURNS
+    assert (sweep.read, sweep.locked) == (TURNS, 0)
+
+
+def test_a_session_that_changes_whenever_the_clock_has_read_it_is_added_up(world: World, sweep: Sweep) -> None:
+    sweep.between = partial(sweep.add, world, 1)
+
+    world.container.services.session_sums.sweep()
+
+    # The second update reads the changed block again, and the lock the block that has changed since.
+    row = many(world, sweep)
+    assert row.sums == SessionSums(TURNS, 0, 0, 0, 100 * TURNS + 200, 7 * TURNS + 14)
+    assert 0 < sweep.locked <= 10
+    assert sweep.read <= TURNS + 2 * 10
+
+
+def test_a_session_of_which_many_turns_change_meanwhile_is_added_up_when_fewer_do(world: World, sweep: Sweep) -> None:
+    sweep.between = partial(sweep.add, world, 20)
+    world.container.services.session_sums.sweep()
+    assert (many(world, sweep).errors, sweep.locked) == (None, 0)
+
+    sweep.between = int
+    world.container.services.session_sums.sweep()
+
+    calls = TURNS + 20 * (1 + ATTEMPTS)
+    assert many(world, sweep).sums == SessionSums(TURNS, 0, 0, 0, 100 * calls, 7 * calls)
+    assert sweep.locked == 0
+
+
+def test_a_long_session_rests_after_it_was_added_up(
+    world: World, sweep: Sweep, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sums, "LONG", 10)
+    now, service = [0.0], world.container.services.session_sums
+    monkeypatch.setattr(service, "monotonic", lambda: now[0])
+
+    def wait() -> None:
+        now[0] += 0.5
+
+    def sums_at(time: float) -> SessionSums:
+        now[0] = time
+        service.sweep()
+        return many(world, sweep).sums
+
+    # The session is read for a second: it has two updates.
+    sweep.between = wait
+    assert sums_at(0).turns == TURNS
+    with world.container.database.write() as connection:
+        of_prompt = sessions.sessions.c.prompt_id == sweep.prompt_id
+        connection.execute(update(sessions.sessions).where(of_prompt).values(NOT_ADDED_UP))
+
+    assert sums_at(20).errors is None
+    assert sums_at(21.5).turns == TURNS

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import reduce
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
-from app.sessions.facts import TurnFacts
+from app.sessions.facts import EDITION, TurnFacts
 from app.sessions.sums import (
     NAMES_BYTES,
     NAMES_MAX,
@@ -48,6 +50,32 @@ def test_names_are_the_same_joined_some_at_a_time_or_one_by_one(numbers: list[li
 
 def test_the_first_turn_with_a_user_names_the_user_of_the_session() -> None:
     assert totals_of([turn(), turn(user="Ann"), turn(user="Bob")]).user_id == "Ann"
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 9), st.integers(0, 9), st.sampled_from(["", "Ann", "Bob"])), unique_by=lambda t: t[0]
+    )
+)
+def test_the_totals_of_blocks_of_turns_join_to_those_of_all_turns(numbers: list[tuple[int, int, str]]) -> None:
+    """Each turn has a start, its block, and a user."""
+    turns = [
+        structs.replace(turn(f"model {start}", user=user), start_ns=start, errors=block, edition=EDITION)
+        for start, block, user in sorted(numbers)
+    ]
+    blocks: dict[int, SessionTotals] = defaultdict(SessionTotals)
+    for facts in turns:
+        blocks[facts.errors].add(facts)
+    joined = SessionTotals()
+    for totals in blocks.values():
+        totals.join_names()
+        joined.join(totals)
+
+    whole = totals_of(turns)
+    for name in ("sums", "start_ns", "last_ns", "active", "user_id", "names"):
+        assert getattr(joined, name) == getattr(whole, name)
+    assert joined.calls.lines == whole.calls.lines
+    assert whole.user_id == next((user for _, _, user in sorted(numbers) if user), None)
 
 
 def test_a_turn_that_has_changed_adds_only_what_is_new_of_it() -> None:

@@ -94,7 +94,6 @@ def run_trial(
         wrong.append(f"{len(promised.stale)} of {promised.looks} answers were stale, first without {promised.stale[0]}")
     for place, one in enumerate(system.on_each_server()):
         wrong += [f"on server {place}: {each}" for each in lost_or_doubled(one, promised)]
-    wrong += _answered_twice(system)
     wrong += backup.wrong(lost_or_doubled)
     if name in CLOCK_FAULTS and (ended := _states(system, "runs", promised.runs).get("failed")):
         wrong.append(f"{ended} runs were ended although no worker had died")
@@ -130,7 +129,7 @@ def _time_until(condition: Callable[[], bool], what: str, timeout_s: float, sinc
 
 
 def lost_or_doubled(system: AnySystem, promised: Promised) -> list[str]:
-    """Every span that was acknowledged is there exactly once, and its turn has counted it once."""
+    """Return the broken promises: each acknowledged span is counted by its turn once, each run and replay is there."""
     stored = {
         trace_id.lower(): (spans, distinct)
         for trace_id, spans, distinct in system.rows(
@@ -150,7 +149,8 @@ def lost_or_doubled(system: AnySystem, promised: Promised) -> list[str]:
         table: len(ids) - sum(_states(system, table, ids).values())
         for table, ids in (("runs", promised.runs), ("replays", promised.replays))
     }
-    return wrong + [f"{count} accepted {table} are lost" for table, count in missing.items() if count]
+    wrong += [f"{count} accepted {table} are lost" for table, count in missing.items() if count]
+    return wrong + _answered_twice(system)
 
 
 def _answered_twice(system: AnySystem) -> list[str]:

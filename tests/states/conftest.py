@@ -12,11 +12,12 @@ from tests.states.experimenting import Experiments
 from tests.states.machine import Machine
 from tests.states.replaying import Replays
 from tests.states.running import Runs
+from tests.states.scheduling import Schedules
 from tests.states.site import NO_QUEUES, Site, site_of
 from tests.support.backends import empty_servers
 from tests.support.world import running, settings_for
 
-MACHINES: Sequence[type[Machine]] = (Runs, Replays, Experiments, Deliveries)
+MACHINES: Sequence[type[Machine]] = (Runs, Replays, Experiments, Deliveries, Schedules)
 
 
 @pytest.fixture(

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from sqlalchemy import Connection, bindparam, or_, update
 
-from app.models import experiment_replays, experiments, usage, webhook_deliveries
+from app.experiments.cron import Due, latest_due, next_due, zone_of
+from app.models import experiment_replays, experiments, schedules, usage, webhook_deliveries
 from app.models.base import Timestamp
 from app.models.replays import replays
 from app.models.runs import runs
+from app.models.schedules import ScheduleRow
 from app.models.webhook_deliveries import change_attempt
+from app.services.experiments.schedules import ScheduleService
+from app.services.experiments.service import ExperimentService
 from app.services.replays.claims import REPLAY_WORK, ReplaySweeper
 from app.services.runs.claims import RUN_WORK
 from app.services.webhooks.deliveries import WebhookDeliverer
@@ -23,6 +30,7 @@ from tests.states.experimenting import Experiments
 from tests.states.machine import Machine
 from tests.states.replaying import Replays
 from tests.states.running import Runs
+from tests.states.scheduling import Schedules
 
 
 def ignore_token(patch: pytest.MonkeyPatch, work: WorkTable, table: Any) -> None:
@@ -138,6 +146,50 @@ def never_notes(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(webhook_deliveries, "change_attempt", lambda _connection, *_of, **_further: True)
 
 
+def serves_what_another_has_served(patch: pytest.MonkeyPatch) -> None:
+    due = ScheduleService._due
+
+    def of_any(self: ScheduleService, connection: Connection, row: ScheduleRow) -> Due | None:
+        return due(self, connection, replace(row, served_at=None))
+
+    patch.setattr(ScheduleService, "_due", of_any)
+    patch.setattr(schedules, "last_served", lambda _connection, _row, **_until: None)
+
+
+def serves_the_first_of_the_missed(patch: pytest.MonkeyPatch) -> None:
+    def first(cron: str, zone: ZoneInfo, *, after: datetime, now: datetime) -> Due | None:
+        due = next_due(cron, zone, after)
+        return Due(due, 0) if due is not None and due <= now else None
+
+    patch.setattr("app.services.experiments.schedules.latest_due", first)
+
+
+def believes_a_clock_that_was_ahead(patch: pytest.MonkeyPatch) -> None:
+    """Serve nothing until the time that a clock has once shown."""
+
+    def after_all(self: ScheduleService, connection: Connection, row: ScheduleRow) -> Due | None:
+        now = self.earlier_now(connection, self.now())
+        return latest_due(row.cron, zone_of(row.timezone), after=max(row.since, row.served_at or row.since), now=now)
+
+    patch.setattr(ScheduleService, "_due", after_all)
+
+
+def starts_an_experiment_in_another_transaction(patch: pytest.MonkeyPatch) -> None:
+    add = ExperimentService.add
+
+    def committed(self: ExperimentService, connection: Connection, **new: Any) -> int:
+        experiment_id = add(self, connection, **new)
+        connection.exec_driver_sql("COMMIT")
+        connection.exec_driver_sql("BEGIN")
+        return experiment_id
+
+    patch.setattr(ExperimentService, "add", committed)
+
+
+def starts_a_second_experiment(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(schedules, "unfinished_experiment", lambda _connection, _row: None)
+
+
 PLANTED: dict[Callable[[pytest.MonkeyPatch], None], type[Machine]] = {
     ends_anothers_run: Runs,
     counts_in_another_transaction: Runs,
@@ -154,4 +206,9 @@ PLANTED: dict[Callable[[pytest.MonkeyPatch], None], type[Machine]] = {
     delivers_what_another_delivers: Deliveries,
     notes_before_it_sends: Deliveries,
     never_notes: Deliveries,
+    serves_what_another_has_served: Schedules,
+    serves_the_first_of_the_missed: Schedules,
+    believes_a_clock_that_was_ahead: Schedules,
+    starts_an_experiment_in_another_transaction: Schedules,
+    starts_a_second_experiment: Schedules,
 }

@@ -22,6 +22,7 @@ from app.models.experiments import experiments
 from app.models.idempotency_keys import idempotency_keys
 from app.models.replays import replays as replay_table
 from app.models.runs import runs as run_table
+from app.models.schedules import schedule_runs, schedules
 from app.models.usage import usage_daily
 from app.models.webhook_deliveries import webhook_deliveries
 from app.process.bootstrap import bootstrap
@@ -53,6 +54,8 @@ EMPTIED: Sequence[Table] = (
     experiments,
     replay_table,
     run_table,
+    schedule_runs,
+    schedules,
     usage_daily,
     webhook_deliveries,
 )

@@ -169,8 +169,8 @@ class Steps:
         self.begin(worker, work)
         return worker
 
-    def sweep(self, job: Callable[[], object]) -> str:
-        """The clock begins one of its jobs."""
+    def sweep(self, job: Callable[[], object], name: str = CLOCK) -> str:
+        """A clock begins one of its jobs."""
         self.site.time.seconds += ROUND_S
 
         def work(_station: Station) -> None:
@@ -178,8 +178,8 @@ class Steps:
             with suppress(Unavailable, redis.RedisError):
                 job()
 
-        self.begin(CLOCK, work)
-        return CLOCK
+        self.begin(name, work)
+        return name
 
     def receive_all(self, worker: str) -> None:
         messages = self.site.outside.mail.messages

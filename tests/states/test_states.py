@@ -1,4 +1,4 @@
-"""No order of steps, faults and deaths breaks the promises of runs, replays, experiments and deliveries."""
+"""No order of steps, faults and deaths breaks the promises of runs, replays, experiments, deliveries and schedules."""
 
 from __future__ import annotations
 

@@ -37,7 +37,9 @@ class NewStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Correction(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A change of a recorded step, or an added one. Numbers count the steps as they are before all corrections.
+    """A change of a recorded step, an added one, or another message of the user.
+
+    Numbers count the steps as they are before all corrections.
 
     A step is added `after` a step, or before the first one if that is -1. A call with corrected arguments keeps its
     result unless there is a `result`, too.
@@ -51,22 +53,31 @@ class Correction(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     text: str | UnsetType = UNSET
     after: int | UnsetType = UNSET
     add: NewStep | UnsetType = UNSET
+    user: str | UnsetType = UNSET
 
 
 def corrected(case: TestCase, corrections: Sequence[Correction], looked_at: Set[Place]) -> TestCase:
     """Return the case with the corrections.
 
-    Steps after the first correction are consequences of a mistake: they are no longer checked, unless a person wrote
-    them or has `looked_at` them. Raises `Invalid` for a correction that fits no step.
+    Steps after the first corrected step are consequences of a mistake: they are no longer checked, unless a person
+    wrote them or has `looked_at` them. Another message of the user is no mistake, and leaves the checks. Raises
+    `Invalid` for a correction that fits no step.
     """
     by_turn: dict[int, list[tuple[str, Correction]]] = {}
+    messages: dict[int, str] = {}
     for index, correction in enumerate(corrections):
         path = f"corrections.{index}"
         _require(0 <= correction.turn < len(case.turns), f"{path}.turn", f"there are {len(case.turns)}, counted from 0")
-        by_turn.setdefault(correction.turn, []).append((path, correction))
+        if correction.user is UNSET:
+            by_turn.setdefault(correction.turn, []).append((path, correction))
+            continue
+        _require(correction.turn not in messages, f"{path}.user", "is corrected twice")
+        messages[correction.turn] = _new_message(path, correction, correction.user)
     check = _check_of_answers(case)
     turns, mistaken = [], False
     for number, turn in enumerate(case.turns):
+        if number in messages:
+            turn = replace(turn, user=messages[number])
         editor = _TurnEditor(number, turn, by_turn.get(number, ()), check)
         turns.append(editor.corrected(looked_at, mistaken=mistaken))
         mistaken = mistaken or number in by_turn
@@ -74,7 +85,12 @@ def corrected(case: TestCase, corrections: Sequence[Correction], looked_at: Set[
 
 
 def turns_to_play(case: TestCase, corrections: Sequence[Correction]) -> int | None:
-    """Return the number of turns until the last one that is corrected or checked; None for all."""
+    """Return the number of turns until the last one that is corrected or checked; None for all.
+
+    With only other messages of the user, the test case plays as many turns as before.
+    """
+    if all(correction.user is not UNSET for correction in corrections):
+        return case.included_turns
     checked = (n for n, turn in enumerate(case.turns) if any(step.checked for step in turn.steps))
     count = 1 + max([*checked, *(correction.turn for correction in corrections)])
     return None if count == len(case.turns) else count
@@ -153,6 +169,13 @@ class _TurnEditor:
         if change.result is not UNSET:
             given |= {"result": change.result, "error": None}
         return replace(step, **given)
+
+
+def _new_message(path: str, correction: Correction, user: str) -> str:
+    others = ("step", "remove", "arguments", "result", "text", "after", "add")
+    _require(all(getattr(correction, name) is UNSET for name in others), path, "must have only the user's message")
+    _require(bool(user.strip()), f"{path}.user", "must not be empty")
+    return user
 
 
 def _require_change(path: str, correction: Correction, step: CaseStep) -> None:

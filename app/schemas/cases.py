@@ -94,6 +94,7 @@ CORRECTION = {
             "properties": {"name": {"type": "string"}, "arguments": {}, "result": {}, "text": {"type": "string"}},
             "additionalProperties": False,
         },
+        "user": {"type": "string"},
     },
     "required": ["turn"],
     "additionalProperties": False,
@@ -168,7 +169,10 @@ class WrittenCaseSchema(StrictSchema):
 
 
 class CopySchema(StrictSchema):
+    """With a `turn`, counted from 0, the copy has only this turn: the turns before it are its recorded history."""
+
     name = Text(minimum=1, maximum=NAME_MAX, trim=True, load_default=None)
+    turn = fields.Integer(strict=True, validate=validate.Range(0, TURNS_MAX), load_default=None)
 
 
 class ImportSchema(StrictSchema):

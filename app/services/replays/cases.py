@@ -31,6 +31,7 @@ from app.replay.cases import case_by_hand, case_from_turns, load_case, shown_doc
 from app.replay.changes import CaseChanges, change_case
 from app.replay.documents import dump, load
 from app.replay.effects import defined_tools, require_usable, tools_of
+from app.replay.excerpts import only_turn
 from app.replay.session_pieces import is_piece
 from app.replay.types import AssertionType, TestCase
 from app.services.prompts.content import PromptContent, parse_config
@@ -276,12 +277,17 @@ class TestCaseService:
             delete_rows(connection, suite_members, project_id=project_id, test_case_id=test_case_id)
             self.store.note(connection, project_id, actor, Action.TEST_CASE_DELETED, test_case_id)
 
-    def copy(self, *, project_id: int, test_case_id: int, name: str | None, actor: Actor = SYSTEM) -> TestCaseRow:
+    def copy(
+        self, *, project_id: int, test_case_id: int, name: str | None, turn: int | None, actor: Actor = SYSTEM
+    ) -> TestCaseRow:
+        """Copy a test case, or only its turn at the index `turn`, like `app.replay.excerpts.only_turn`."""
         row = self.get(project_id=project_id, test_case_id=test_case_id)
         head = self._head(project_id, row.prompt_id)
         case = load_case(row.document)
-        require_small_enough(case)
-        return self.store.add(head, name or f"Copy of {row.name}"[:NAME_MAX], case, row.session_id, actor)
+        copied = case if turn is None else only_turn(case, turn)
+        require_small_enough(copied)
+        default = f"Copy of {row.name}" if turn is None else f"Turn {turn + 1} of {row.name}"
+        return self.store.add(head, name or default[:NAME_MAX], copied, row.session_id, actor)
 
     def import_case(
         self, *, project_id: int, prompt_id: int, name: str, document: object, actor: Actor = SYSTEM

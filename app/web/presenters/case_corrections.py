@@ -16,6 +16,7 @@ from app.web.forms import Form
 
 DEMANDS_MAX = 20
 _SHOWN_MAX = 200
+_USER = re.compile(r"user\.(\d{1,4})")
 _FIX = re.compile(r"fix\.(\d{1,4})\.(\d{1,4})\.(remove|arguments|result|text)")
 # The place before the first step is written without a number.
 _ADD = re.compile(r"add\.(\d{1,4})\.(\d{1,4}|first)\.(name|arguments|result|text)")
@@ -24,9 +25,9 @@ _ADD = re.compile(r"add\.(\d{1,4})\.(\d{1,4}|first)\.(name|arguments|result|text
 def corrections_sent(form: Form, case: TestCase) -> list[dict[str, Any]]:
     """Return the corrections in a sent form, in the order of the steps. Raises `Invalid` for text that is no JSON."""
     fixes, added = _by_place(form, _FIX), _by_place(form, _ADD)
-    corrections = [*_changes(fixes, case), *_additions(added)]
+    corrections = [*_messages(form, case), *_changes(fixes, case), *_additions(added)]
     return sorted(
-        corrections, key=lambda correction: (correction["turn"], correction.get("step", correction.get("after")))
+        corrections, key=lambda correction: (correction["turn"], correction.get("step", correction.get("after", -1)))
     )
 
 
@@ -46,6 +47,18 @@ def _by_place(form: Form, pattern: re.Pattern[str]) -> dict[tuple[int, int], dic
             step = -1 if field[2] == "first" else int(field[2])
             places[int(field[1]), step][field[3]] = form.text(name).replace("\r\n", "\n")
     return places
+
+
+def _messages(form: Form, case: TestCase) -> Iterator[dict[str, Any]]:
+    """Yield the messages of the user that differ from those of the case."""
+    for name in form.fields:
+        if (field := _USER.fullmatch(name)) is None:
+            continue
+        turn, text = int(field[1]), form.text(name).replace("\r\n", "\n")
+        if turn >= len(case.turns):
+            raise Invalid(f"Turn {turn + 1}: There is no such turn.")
+        if text not in (_shown(case.turns[turn].user or ""), case.turns[turn].user or ""):
+            yield {"turn": turn, "user": text}
 
 
 def _changes(fixes: Mapping[tuple[int, int], Mapping[str, str]], case: TestCase) -> Iterator[dict[str, Any]]:

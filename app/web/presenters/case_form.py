@@ -109,6 +109,11 @@ def cuts(case: TestCase) -> list[tuple[str, str]]:
     return [("", "All turns"), *((n, f"Turn 1 to {n}" if n != "1" else "Turn 1 only") for n in first)]
 
 
+def shown_choices(case: TestCase) -> list[tuple[str, str]]:
+    """Return the choices of the turns to show, as (value, label). "" means all turns."""
+    return [("", "All turns"), *((str(n), f"Only turn {n}") for n in range(1, len(case.turns) + 1))]
+
+
 def case_body(sent: CaseFields, shown: CaseFields) -> dict[str, Any]:
     """Return the API's body with the fields that differ from the shown ones. Raises `Invalid` for a wrong field."""
     body: dict[str, Any] = {key: getattr(sent, name) for name, key in SETTINGS.items() if _differ(sent, shown, name)}

@@ -38,6 +38,16 @@ class ShownChunk:
     shown: Literal["whole", "ticks", "none"]
 
 
+def only_shown(form: Form, requested: int | None, case: TestCase) -> int | None:
+    """Return the number of the only turn that the page shows, counted from 1; None for all turns.
+
+    `requested` is the number in the address. A form that was sent from such a page has the number, too.
+    """
+    sent = form.text("only")
+    number = int(sent) if _NAME.fullmatch(sent) and sent.isdigit() else requested
+    return number if number and 1 <= number <= len(case.turns) else None
+
+
 def opened_chunks(form: Form, requested: int | None) -> list[str]:
     """Return the names of the chunks to show whole: the form's, and the first of the `requested` turn."""
     named = (text for text in (*form.texts("opened"), *form.texts("open")) if _NAME.fullmatch(text))

@@ -49,6 +49,18 @@ def shown_findings(step: Mapping[str, Any], *, matter: bool = False) -> list[Sho
     ]
 
 
+def troubled_turns(result: Mapping[str, Any]) -> list[int]:
+    """Return the numbers, from 1, of the turns with a violation or a step that did not pass.
+
+    `result` is the JSON of a `ReplayResult`, or empty.
+    """
+    return [
+        number
+        for number, turn in enumerate(result.get("turns", ()), 1)
+        if turn.get("violations") or any(step["result"] in _OUTCOMES for step in turn["steps"])
+    ]
+
+
 def first_trouble(result: Mapping[str, Any], subject: str = "draft") -> Trouble | None:
     """Return the first step to look at in a result, the JSON of a `ReplayResult` or empty; None if all passed.
 

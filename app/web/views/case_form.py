@@ -21,15 +21,17 @@ from app.replay.types import TestCase
 from app.schemas.base import load
 from app.schemas.cases import CaseChangeSchema
 from app.services.replays.proposals import CaseProposal
+from app.services.replays.views import ReplayView
 from app.web.forms import Form
 from app.web.page import PromptPage, Redirect, Reply, ShownPage, show
 from app.web.presenters.case_choices import CHOICES
 from app.web.presenters.case_corrections import corrections_sent, demands
 from app.web.presenters.case_faults import FaultFields
 from app.web.presenters.case_fields import CaseFields, fields_of, fields_sent
-from app.web.presenters.case_form import OTHER_TOOL, case_body, cuts, tool_rows, with_confirmed
-from app.web.presenters.case_turns import CHUNK, WHOLE_MAX, opened_chunks, shown_chunks, shown_turns
+from app.web.presenters.case_form import OTHER_TOOL, case_body, cuts, shown_choices, tool_rows, with_confirmed
+from app.web.presenters.case_turns import CHUNK, WHOLE_MAX, only_shown, opened_chunks, shown_chunks, shown_turns
 from app.web.presenters.experiment_form import JUDGES
+from app.web.presenters.replay_findings import troubled_turns
 from app.web.presenters.session import conversation
 from app.web.visit import Visit
 
@@ -61,6 +63,7 @@ class SessionTestCase(PromptPage):
             session_id=session_id,
             turns_left_out=proposal.turns_left_out,
             replays=[],
+            troubled=[],
             doubts=proposal.doubts,
             demands=demands(doubted) if doubted else [],
             **_form(visit, proposal.case, proposal.tools, fields),
@@ -88,7 +91,8 @@ class SessionTestCase(PromptPage):
         shown = fields_of(proposal.name, proposal.case, tools_of(proposal.case, proposal.tools))
         body = _body(visit.form, shown, proposal.case)
         change = load(CaseChangeSchema(), body)
-        if proposal.doubts and "corrections" not in body and not visit.form.flag("as_recorded"):
+        corrected = any("user" not in correction for correction in body.get("corrections", ()))
+        if proposal.doubts and not corrected and not visit.form.flag("as_recorded"):
             return self._shown(visit, session_id, proposal, change_case(proposal.case, change.changes))
         row = self.services.test_cases.from_proposal(proposal, session_id=session_id, change=change, actor=visit.actor)
         self.container.effects_delivery.send(row)
@@ -117,13 +121,16 @@ def _form(
 ) -> dict[str, Any]:
     """Return the values of a page with the form of a test case. A form that is shown again has the sent values."""
     fields = fields_sent(visit.form, shown) if visit.form.fields else shown
-    unfolded, opened = shown_turns(case), opened_chunks(visit.form, visit.identifier("turn"))
+    only = only_shown(visit.form, visit.identifier("turn") if visit.query.get("turn") else None, case)
+    unfolded, opened = 0 if only else shown_turns(case), opened_chunks(visit.form, only)
     return {
         "case": case,
         "fields": fields,
         "tools": tool_rows(fields, case, defined, proposed),
         "other": OTHER_TOOL,
         "cuts": cuts(case),
+        "only": only,
+        "shown_choices": shown_choices(case),
         "choices": CHOICES,
         "judges": JUDGES,
         "new_fault": FaultFields(),
@@ -162,6 +169,7 @@ class TestCaseView(PromptPage):
             session_id=row.session_id,
             turns_left_out=0,
             replays=replays.entries,
+            troubled=self._troubled(visit, replays.entries),
             doubts=[],
             demands=[],
             **_form(visit, case, defined, fields_of(row.name, case, tools_of(case, defined)), row.proposed_effects),
@@ -172,6 +180,8 @@ class TestCaseView(PromptPage):
             return self.get(visit, test_case_id)
         row = self.services.test_cases.get(project_id=visit.project_id, test_case_id=test_case_id)
         case, path = load_case(row.document), f"{visit.base}/test-cases/{test_case_id}"
+        if only := only_shown(visit.form, None, case):
+            path += f"?turn={only}#turn-{only}"
         shown = fields_of(row.name, case, tools_of(case, self._defined(visit, row)))
         body = with_confirmed(_body(visit.form, shown, case), visit.form.texts("confirm"))
         if not body:
@@ -183,6 +193,14 @@ class TestCaseView(PromptPage):
             actor=visit.actor,
         )
         return Redirect(path, "Saved.")
+
+    def _troubled(self, visit: Visit, replays: Sequence[ReplayView]) -> list[int]:
+        """Return the numbers of the turns that did not pass in the last replay that has ended."""
+        ended = next((replay.row for replay in replays if replay.row.finished), None)
+        if ended is None or ended.status == "passed":
+            return []
+        replay = self.services.replays.get(project_id=visit.project_id, replay_id=ended.id)
+        return troubled_turns(replay.result or {})
 
     def _defined(self, visit: Visit, row: TestCaseRow) -> Sequence[ToolDefinition]:
         return self.services.test_cases.defined_tools(project_id=visit.project_id, prompt_id=row.prompt_id)

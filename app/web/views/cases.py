@@ -15,8 +15,9 @@ from app.models.organizations import Role
 from app.replay.case_limits import TURNS_MAX
 from app.replay.cases import load_case
 from app.schemas.base import load
-from app.schemas.cases import WrittenCaseSchema
+from app.schemas.cases import CopySchema, WrittenCaseSchema
 from app.schemas.replays import StartAllSchema
+from app.web.forms import Form
 from app.web.lists import order_of
 from app.web.page import PAGE_SIZE, PromptPage, Redirect, Reply, confirm, show
 from app.web.presenters.case_form import written_body, written_turns
@@ -145,14 +146,27 @@ class WriteTestCase(PromptPage):
 
 
 class CopyTestCase(PromptPage):
+    """Copies a test case, or only the turn of the form, which counts from 1."""
+
     access = ByRole({"POST": Role.MEMBER})
 
     def post(self, visit: Visit, test_case_id: int) -> Reply:
         row = self.services.test_cases.copy(
-            project_id=visit.project_id, test_case_id=test_case_id, name=None, actor=visit.actor
+            project_id=visit.project_id,
+            test_case_id=test_case_id,
+            **load(CopySchema(), _turn_sent(visit.form)),
+            actor=visit.actor,
         )
         self.container.effects_delivery.send(row)
         return Redirect(f"{visit.base}/test-cases/{row.id}", "This is a copy.")
+
+
+def _turn_sent(form: Form) -> dict[str, int]:
+    """Return the API's field for the turn in a form, which counts from 1; nothing for all turns."""
+    text = form.text("turn")
+    if text and not (text.isascii() and text.isdigit() and len(text) < 6):
+        raise Invalid("turn: Must be a number.")
+    return {"turn": int(text) - 1} if text else {}
 
 
 class DeleteTestCase(PromptPage):

@@ -289,6 +289,38 @@ def test_a_copy_is_its_own(world: World, case: dict[str, Any]) -> None:
     assert world.get(f"/api/v1/test-cases/{case['id']}").json["includedTurns"] is None
 
 
+def test_a_copy_of_one_turn_has_the_turns_before_it_as_its_history(world: World, prompt_id: int) -> None:
+    later = [{"question": "And A-2?", "expectedAnswer": "In Rome."}]
+    written = {"question": "Where is A-1?", "expectedAnswer": "In Oslo.", "laterTurns": later, "name": "Two"}
+    case = world.post(f"/api/v1/prompts/{prompt_id}/test-cases", json=written).json
+
+    made = world.post(f"/api/v1/test-cases/{case['id']}/copy", json={"turn": 1})
+
+    assert (made.status_code, made.json["name"]) == (201, "Turn 2 of Two")
+    (turn,) = made.json["turns"]
+    assert turn["user"] == "And A-2?"
+    assert [(message["role"], message["text"]) for message in turn["earlier"]] == [
+        ("user", "Where is A-1?"),
+        ("assistant", "In Oslo."),
+    ]
+    assert world.get(f"/api/v1/test-cases/{case['id']}").json["turns"] == case["turns"]
+
+
+@pytest.mark.parametrize("turn", [-1, "0", True, 1.0, 10**9])
+def test_a_copy_of_what_is_no_turn_is_refused(world: World, case: dict[str, Any], turn: Any) -> None:
+    refused = world.post(f"/api/v1/test-cases/{case['id']}/copy", json={"turn": turn})
+
+    assert (refused.status_code, refused.json["error"].partition(":")[0]) == (400, "turn")
+
+
+def test_a_copy_of_a_turn_that_is_not_there_is_refused(world: World, case: dict[str, Any]) -> None:
+    count = len(case["turns"])
+
+    refused = world.post(f"/api/v1/test-cases/{case['id']}/copy", json={"turn": count})
+
+    assert (refused.status_code, refused.json["error"]) == (400, f"turn: there are {count}, counted from 0")
+
+
 def test_an_exported_file_is_the_same_each_time_and_anywhere(world: World, case: dict[str, Any]) -> None:
     exported = world.get(f"/api/v1/test-cases/{case['id']}/export").text
     elsewhere = prompt(world)

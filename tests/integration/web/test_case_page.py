@@ -258,6 +258,44 @@ def test_a_turn_that_is_no_number_is_refused(world: World, admin: Browser, long:
     assert admin.open(f"{admin.base}/sessions/{long}/test-case?turn={turn}").status_code == 400
 
 
+def test_a_page_of_one_turn_changes_only_this_turn(world: World, admin: Browser, long: str) -> None:
+    case = make_case(world, long)
+    path = f"{admin.base}/test-cases/{case['id']}"
+
+    admin.open(f"{path}?turn=39&correct=1")
+
+    form = fields(admin)
+    assert {name for name in form if name.startswith("step.")} == {name for name in form if name.startswith("step.38.")}
+    saved = admin.send(path, **(form | {"user.38": ["Another question"]}))
+    assert saved.headers["Location"] == f"{path}?turn=39#turn-39"
+    before, after = case["turns"], stored(world, case)["turns"]
+    assert (after[38]["user"], after[38]["steps"]) == ("Another question", before[38]["steps"])
+    assert [turn for n, turn in enumerate(after) if n != 38] == [turn for n, turn in enumerate(before) if n != 38]
+
+
+def test_the_only_turn_of_a_page_is_copied(world: World, admin: Browser, long: str) -> None:
+    case = make_case(world, long)
+    path = f"{admin.base}/test-cases/{case['id']}"
+    admin.open(f"{path}?turn=39")
+    assert "Copy only this turn" in admin.page
+
+    copied = admin.send(f"{path}/copy", turn="39")
+
+    copy = world.get(f"/api/v1{copied.headers['Location'].removeprefix(admin.base)}").json
+    assert [turn["user"] for turn in copy["turns"]] == ["Question 38"]
+    assert len(copy["turns"][0]["earlier"]) == 3 * 38
+    assert admin.send(f"{path}/copy", turn="x").status_code == 400
+    assert admin.send(f"{path}/copy", turn="41").status_code == 400
+
+
+def test_all_turns_are_shown_again_without_a_number(world: World, admin: Browser, long: str) -> None:
+    case = make_case(world, long)
+
+    assert admin.open(f"{admin.base}/test-cases/{case['id']}?turn=").status_code == 200
+    assert "Copy only this turn" not in admin.page
+    assert 'id="turn-40"' in admin.page
+
+
 def test_variants_are_added_run_and_removed(world: World, admin: Browser, case: dict[str, Any]) -> None:
     path = f"/api/v1/test-cases/{case['id']}"
     row = {"variant": "mail fails", "tool": "send_mail", "call": "1", "kind": "refused", "message": "full"}

@@ -23,7 +23,7 @@ from app.web.presenters import evidence_form
 from app.web.presenters.case_corrections import corrections_sent, demands
 from app.web.presenters.case_faults import faults_body, faults_of, faults_sent, single_faults_sent, variants_body
 from app.web.presenters.case_fields import fields_of, fields_sent
-from app.web.presenters.case_form import case_body, cuts, tool_rows, written_body
+from app.web.presenters.case_form import case_body, cuts, shown_choices, tool_rows, written_body
 from app.web.presenters.case_turns import shown_chunks, shown_turns
 from app.web.presenters.diffs import diff_json, diff_rows
 from app.web.presenters.experiment import ShownExperiment
@@ -38,7 +38,7 @@ from app.web.presenters.prompt_editor import fields_sent as fields_of_draft
 from app.web.presenters.refusals import refusals
 from app.web.presenters.replay import batch_progress
 from app.web.presenters.replay import shown_turns as shown_replayed_turns
-from app.web.presenters.replay_findings import first_trouble, shown_findings
+from app.web.presenters.replay_findings import first_trouble, shown_findings, troubled_turns
 from app.web.presenters.replay_parts import part_of
 from app.web.presenters.replay_violations import kinds_by_anchor, placed_violations
 from app.web.presenters.session import (
@@ -82,6 +82,7 @@ def case_page(size: int) -> Work:
     numbers = range(size)
     form = Form(
         {
+            **{f"user.{n}": ["x"] for n in numbers},
             **{f"fix.{n}.2.text": ["x"] for n in numbers},
             **{f"add.{n}.1.text": ["x"] for n in numbers},
             **{f"tool.{n}.name": [f"put_{n}"] for n in numbers},
@@ -99,6 +100,7 @@ def case_page(size: int) -> Work:
         case_body(sent, shown)
         tool_rows(shown, case, ())
         cuts(case)
+        shown_choices(case)
         demands(case)
         corrections_sent(form, case)
         shown_turns(case)
@@ -225,6 +227,7 @@ def replay_page(size: int) -> Work:
             shown_replayed_turns(part_of(result), kinds_by_anchor(placed_violations(result)))
             part_of(result, anchor=f"step-{size - 1}")
             first_trouble(result)
+            troubled_turns(result)
         shown_findings(answer)
         batch_progress(outcomes)
 

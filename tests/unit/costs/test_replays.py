@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from app.audit.figures import ProbeOutcome, figures_of
 from app.audit.playing import play_probe
@@ -18,6 +19,7 @@ from app.replay.changes import change_case
 from app.replay.commands import acting_part, command_reads
 from app.replay.documents import dump
 from app.replay.effect_proposals import UnknownTool, propose_effects, proposed_effects
+from app.replay.excerpts import only_turn
 from app.replay.fault_types import Fault, Variant
 from app.replay.faults import require_variants, with_faults
 from app.replay.judge import ModelJudge
@@ -27,7 +29,7 @@ from app.replay.ports import Ports
 from app.replay.program import ModelCall, ProgramAnswer, RecordedProgram, Transcript
 from app.replay.session_pieces import is_piece
 from app.replay.statements import sql_reads
-from app.replay.types import TestCase, ToolRules
+from app.replay.types import Fidelity, Missing, TestCase, ToolRules
 from app.sessions.build import build_session
 from app.values.budget import WorkBudget
 from tests.support.cores import Core, Make, looping_functions
@@ -113,11 +115,15 @@ def changed(size: int) -> Work:
         *({"turn": n, "step": 1, "remove": True} for n in range(size)),
         *({"turn": n, "step": 0, "arguments": {"n": 1}} for n in range(size)),
         *({"turn": n, "after": 0, "add": {"text": "a"}} for n in range(size)),
+        *({"turn": n, "user": "a"} for n in range(size)),
     ]
+
+    lacking = replace(bare, fidelity=Fidelity(missing=(Missing(kind="cut", turn=0, message=""),) * size))
 
     def work() -> None:
         change_case(bare, {"steps": steps, "tools": tools, "assertionType": "AI"})
         change_case(bare, {"corrections": corrections, "steps": steps})
+        only_turn(lacking, size - 1)
 
     return work
 

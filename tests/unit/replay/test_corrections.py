@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -169,3 +170,33 @@ def test_a_removed_read_may_come() -> None:
     result = replay(case, ports(scripted(calls(look_up), calls(refund), says("Order A-1 is refunded."))))
 
     assert (result.status, result.violations) == ("passed", ())
+
+
+def test_another_message_of_the_user_leaves_the_checks_and_the_turns_to_play() -> None:
+    case = corrected({"turn": 0, "user": "Refund A-1, please."}, case=change_case(CASE, {"includedTurns": 1}))
+
+    assert case.turns[0].user == "Refund A-1, please."
+    assert enabled(case) == enabled(CASE)
+    assert (case.included_turns, case.basis) == (1, "corrected")
+
+
+def test_a_message_and_a_step_of_one_turn_are_corrected_together() -> None:
+    case = corrected({"turn": 0, "user": "Refund A-1 once."}, REMOVED)
+
+    assert case.turns[0].user == "Refund A-1 once."
+    assert enabled(case) == [[True, True, False], [False]]
+
+
+@pytest.mark.parametrize(
+    ("corrections", "message"),
+    [
+        ([{"turn": 0, "user": " "}], "corrections.0.user: must not be empty"),
+        ([{"turn": 0, "user": "a"}, {"turn": 0, "user": "b"}], "corrections.1.user: is corrected twice"),
+        ([{"turn": 0, "step": 0, "user": "a"}], "corrections.0: must have only the user's message"),
+        ([{"turn": 2, "user": "a"}], "corrections.0.turn: there are 2"),
+        ([{"turn": 0, "user": 1}], "corrections.0.user: must be a string"),
+    ],
+)
+def test_a_wrong_message_is_refused_by_its_path(corrections: list[dict[str, Any]], message: str) -> None:
+    with pytest.raises(Invalid, match=f"^{re.escape(message)}"):
+        corrected(*corrections)

@@ -28,6 +28,7 @@ def test_fields_that_show_the_recording_are_no_correction() -> None:
         "fix__0__0__arguments": pretty(refund.arguments),
         "fix__0__0__result": pretty(refund.result),
         "fix__0__1__text": "Line 1\nLine 2",
+        "user__0": "Refund A-1.",
         "add__0__first__name": "",
         "add__0__1__text": " ",
     }
@@ -37,6 +38,7 @@ def test_fields_that_show_the_recording_are_no_correction() -> None:
 
 def test_each_field_of_the_editor_is_a_correction_that_a_test_case_accepts() -> None:
     corrections = sent(
+        user__0="Refund A-2.",
         fix__0__1__text="Order A-1 is refunded.",
         fix__0__0__arguments='{"id": "A-2"}',
         fix__0__0__result="plain text",
@@ -47,6 +49,7 @@ def test_each_field_of_the_editor_is_a_correction_that_a_test_case_accepts() -> 
     )
 
     assert corrections == [
+        {"turn": 0, "user": "Refund A-2."},
         {"turn": 0, "after": -1, "add": {"name": "get_order", "arguments": {"id": "A-2"}, "result": {"total": 20}}},
         {"turn": 0, "step": 0, "arguments": {"id": "A-2"}, "result": "plain text"},
         {"turn": 0, "step": 1, "text": "Order A-1 is refunded."},

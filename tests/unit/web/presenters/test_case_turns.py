@@ -6,7 +6,7 @@ import pytest
 
 from app.replay.types import CaseTurn, CheckedCall, TestCase
 from app.web.forms import Form
-from app.web.presenters.case_turns import CHUNK, TICKS_MAX, WHOLE_MAX, opened_chunks, shown_chunks
+from app.web.presenters.case_turns import CHUNK, TICKS_MAX, WHOLE_MAX, only_shown, opened_chunks, shown_chunks
 
 
 def case(*steps: int) -> TestCase:
@@ -42,3 +42,13 @@ def test_steps_beyond_the_limit_of_a_test_case_have_no_tick() -> None:
 @pytest.mark.parametrize("text", ["", "x", "1.", "-1", "1.x", "1" * 6, "²"])
 def test_what_names_no_chunk_opens_none(text: str) -> None:
     assert opened_chunks(Form({"open": [text]}), requested=None) == []
+
+
+@pytest.mark.parametrize(
+    ("sent", "requested", "shown"),
+    [("", None, None), ("", 2, 2), ("2", None, 2), ("1", 2, 1), ("", 9, None), ("9", None, None), ("1.2", None, None)],
+)
+def test_a_page_shows_only_the_turn_of_its_address_or_of_its_form(
+    sent: str, requested: int | None, shown: int | None
+) -> None:
+    assert only_shown(Form({"only": [sent]} if sent else {}), requested, case(1, 1)) == shown

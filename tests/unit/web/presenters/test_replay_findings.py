@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from app.web.presenters.replay_findings import first_trouble, shown_findings
+from app.web.presenters.replay_findings import first_trouble, shown_findings, troubled_turns
 
 FINDING = {"kind": "added", "recorded": "", "produced": "6 EUR", "matters": True, "why": "The price is new."}
 
@@ -54,3 +54,12 @@ def test_the_advice_names_the_program_that_was_tested() -> None:
 @pytest.mark.parametrize("result", [{}, replay("passed", answer("passed")), replay("failed", answer("passed"))])
 def test_a_replay_without_such_a_step_has_no_trouble(result: dict[str, Any]) -> None:
     assert first_trouble(result) is None
+
+
+def test_the_turns_that_did_not_pass_have_a_violation_or_an_open_or_failed_step() -> None:
+    results = (["passed"], ["passed", "failed"], ["needs_review"], ["ignored", "not_run"], ["passed"])
+    turns = [{"steps": [{"result": result} for result in steps], "violations": []} for steps in results]
+    turns[4]["violations"] = [{"kind": "extra_write"}]
+
+    assert troubled_turns({"turns": turns}) == [2, 3, 5]
+    assert troubled_turns({}) == []

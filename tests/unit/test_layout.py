@@ -48,6 +48,7 @@ OF_SEVERAL_MODULES = {
     "test_interpreter",
     "test_layout",
     "test_patterns",
+    "web/test_classes",
     "web/test_colors",
     "web/test_words",
 }

@@ -15,6 +15,7 @@ from app.services.ingest.log_records import WAITS
 from tests.integration.ingest.test_scores import chat
 from tests.support.documents import read_document, shell_blocks
 from tests.support.exports import export, pairs_of
+from tests.support.sweeping import remove_waiting_rows
 from tests.support.world import World, new_world
 
 URL = "/api/v1/scores"
@@ -182,8 +183,7 @@ def test_the_clock_removes_scores_of_what_has_not_come_and_keeps_the_others(worl
         aged = text("UPDATE scores SET waiting_since = :past WHERE project_id = :id")
         connection.execute(aged, {"past": past, "id": world.project_id})
     give(world, missing[1], id="young")
-    for _ in range(2):
-        world.container.services.log_records.sweep()
+    remove_waiting_rows(world)
 
     assert [one["target"] for one in reversed(listed(world))] == [*there, missing[1]]
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Protocol
 
+from app.services.ingest.log_records import LogRecordService
 from app.services.runs.sweeper import RunSweeper
+from app.services.sessions.sums import SessionSumService
 from app.work.sweeper import Resending
 from tests.support.world import World
 
@@ -44,3 +46,15 @@ def sweep_runs(world: World, seconds: float = RunSweeper.stale_s) -> None:
     """Sweep runs as another clock process does in that time, and a little longer."""
     clock = Clock()
     sweep_for(run_sweeper(world, clock), clock, seconds + ROUND_S)
+
+
+def remove_waiting_rows(world: World) -> None:
+    """Remove rows that wait too long, without a limit of time: a shared database has the rows of many organizations."""
+    service: LogRecordService = world.container.services.log_records
+    replace(service, remover=replace(service.remover, monotonic=Clock())).sweep()
+
+
+def add_up_sessions(world: World) -> None:
+    """Add up sessions, without a limit of time."""
+    service: SessionSumService = world.container.services.session_sums
+    replace(service, monotonic=Clock()).sweep()

@@ -16,6 +16,7 @@ from app.sessions.model_calls import calls_in
 from tests.integration.ingest.test_session_sums import chat, only_session
 from tests.support.exports import export
 from tests.support.statements import executed
+from tests.support.sweeping import add_up_sessions
 from tests.support.world import World
 
 PRICED = {"gen_ai.provider.name": "openai", "gen_ai.conversation.id": "c"}
@@ -113,7 +114,7 @@ def test_no_turns_are_read_of_a_long_session_with_unknown_calls(
 
     assert costs(world, prompt_id) == [None, None, pytest.approx(4 * USD)]
 
-    world.container.services.session_sums.sweep()
+    add_up_sessions(world)
     world.container.services.insight_counter.count(world.project_id)
     assert costs(world, prompt_id) == pytest.approx([4 * USD] * 3)
 

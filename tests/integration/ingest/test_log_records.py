@@ -21,6 +21,7 @@ from app.services.ingest.openings import OpeningService
 from tests.support.backends import EMBEDDED_CONTAINER
 from tests.support.exports import export, pairs_of, span, value_of
 from tests.support.protobuf import traces
+from tests.support.sweeping import remove_waiting_rows
 from tests.support.world import World, new_world
 
 DETAILS = "gen_ai.client.inference.operation.details"
@@ -359,8 +360,7 @@ def test_a_record_waits_a_week_for_its_span(world: World) -> None:
             {"past": past, "id": world.project_id},
         )
     world.log([record(young)], prompt_id)
-    for _ in range(2):
-        world.container.services.log_records.sweep()
+    remove_waiting_rows(world)
 
     assert world.count("log_records") == 2
     assert said(world, prompt_id) == ("How warm is it?", ["It is 18 degrees."])

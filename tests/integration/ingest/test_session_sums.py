@@ -24,6 +24,7 @@ from app.sessions.sums import SessionSums, names_in
 from tests.support.backends import EMBEDDED_CONTAINER
 from tests.support.exports import export, span
 from tests.support.statements import executed
+from tests.support.sweeping import add_up_sessions
 from tests.support.world import World
 
 NOT_ADDED_UP: dict[str, Any] = {
@@ -125,7 +126,7 @@ def test_the_clock_adds_up_what_an_earlier_release_stored(world: World) -> None:
     stored_before(world, prompt_id)
     assert only_session(world, prompt_id).sums == SessionSums(0, None)
 
-    world.container.services.session_sums.sweep()
+    add_up_sessions(world)
 
     assert only_session(world, prompt_id) == row
 
@@ -138,7 +139,7 @@ def test_an_old_session_that_goes_on_before_it_was_added_up_counts_every_turn_on
 
     world.send(export(chat(prompt_id, secrets.token_hex(16), **named), chat(prompt_id, trace_id, **named)))
     assert only_session(world, prompt_id).errors is None
-    world.container.services.session_sums.sweep()
+    add_up_sessions(world)
 
     assert only_session(world, prompt_id).sums == SessionSums(2, 0, 0, 0, 300, 21)
 
@@ -155,7 +156,7 @@ def test_a_session_too_long_to_be_added_up_at_once_is_added_up_by_the_clock(
     with world.container.database.read() as connection:
         listed = session_log.list_sessions(connection, session_log.SessionRange(prompt_id), limit=10)
     assert {row.conversation_id: row.errors for row in listed} == {"many": None, "alone": 0}
-    world.container.services.session_sums.sweep()
+    add_up_sessions(world)
 
     with world.container.database.read() as connection:
         listed = session_log.list_sessions(connection, session_log.SessionRange(prompt_id), limit=10)
@@ -186,7 +187,7 @@ def test_a_long_session_that_loses_turns_some_at_a_time_is_not_counted_each_time
     assert not [text for text in of_turns if "facts" in text and "LIMIT" not in text and "turns.id IN" not in text]
     row = only_session(world, prompt_id)
     assert (row.errors, row.start_ns, row.user_id) == (None, row.last_ns - row.duration_ns, "ada")
-    world.container.services.session_sums.sweep()
+    add_up_sessions(world)
     assert only_session(world, prompt_id).sums == SessionSums(2, 0, 0, 0, 200, 14)
 
 
@@ -277,7 +278,7 @@ def test_the_clock_reads_the_turns_of_a_long_session_once_and_before_it_locks_th
 ) -> None:
     assert many(world, sweep).errors is None
 
-    world.container.services.session_sums.sweep()
+    add_up_sessions(world)
 
     row = many(world, sweep)
     assert row.sums == SessionSums(TURNS, 0, 0, 0, 100 * TURNS, 7 * TURNS)
@@ -289,7 +290,7 @@ def test_the_clock_reads_the_turns_of_a_long_session_once_and_before_it_locks_th
 def test_a_session_that_changes_whenever_the_clock_has_read_it_is_added_up(world: World, sweep: Sweep) -> None:
     sweep.between = partial(sweep.add, world, 1)
 
-    world.container.services.session_sums.sweep()
+    add_up_sessions(world)
 
     # The second update reads the changed block again, and the lock the block that has changed since.
     row = many(world, sweep)
@@ -300,11 +301,11 @@ def test_a_session_that_changes_whenever_the_clock_has_read_it_is_added_up(world
 
 def test_a_session_of_which_many_turns_change_meanwhile_is_added_up_when_fewer_do(world: World, sweep: Sweep) -> None:
     sweep.between = partial(sweep.add, world, 20)
-    world.container.services.session_sums.sweep()
+    add_up_sessions(world)
     assert (many(world, sweep).errors, sweep.locked) == (None, 0)
 
     sweep.between = int
-    world.container.services.session_sums.sweep()
+    add_up_sessions(world)
 
     calls = TURNS + 20 * (1 + ATTEMPTS)
     assert many(world, sweep).sums == SessionSums(TURNS, 0, 0, 0, 100 * calls, 7 * calls)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import chain
 from operator import itemgetter
+from typing import Any
 
 from sqlalchemy import (
     Column,
@@ -47,7 +48,8 @@ NewRecord = tuple[int, bytes, bytes, bytes, int | None, int, bytes, int]
 """A row in the order of COLUMNS; the body may be compressed."""
 
 _C = log_records.c
-
+_RAW = raw_of(_C.body)
+_SIZES = select(_C.id, _C.trace_id, func.substr(_RAW, 1, HEAD_BYTES, type_=LargeBinary), func.length(_RAW))
 
 _ANY = select(_C.id).where(_C.project_id == bindparam("project_id")).limit(1)
 
@@ -95,15 +97,29 @@ def sizes_of(connection: Connection, *, project_id: int, trace_ids: Sequence[byt
     return sorted(chain.from_iterable(of_traces))
 
 
+def bytes_in_traces(
+    connection: Connection, *, project_id: int, trace_ids: Collection[bytes], most: int
+) -> dict[bytes, int]:
+    """Return the bytes of the records of each trace that has at most `most` records."""
+    of_project = _SIZES.where(_C.project_id == project_id)
+    groups = queries.small_groups(connection, of_project, _C.trace_id, trace_ids, most)
+    return {trace_id: sum(_size(row)[-1] for row in rows) for trace_id, rows in groups}
+
+
 def sizes_of_rows(connection: Connection, *, project_id: int, ids: Sequence[int]) -> dict[int, int]:
     """Return the bytes of the bodies of records, by their rows."""
-    of_rows = (_sizes(connection, project_id, _C.id.in_(piece)) for piece in queries.pieces(ids))
-    return {id_: size for id_, _, size in chain.from_iterable(of_rows)}
+    sizes: dict[int, int] = {}
+    for piece in queries.pieces(ids):
+        of_rows = _SIZES.where(no_index(_C.project_id) == project_id, _C.id.in_(piece))
+        sizes |= {id_: size for id_, _, size in map(_size, connection.execute(of_rows))}
+    return sizes
 
 
 def _sizes(connection: Connection, project_id: int, condition: ColumnElement[bool]) -> Iterator[tuple[int, bytes, int]]:
     """Yield the rows of records that meet a condition: row, trace, and the bytes of the body."""
-    raw = raw_of(_C.body)
-    columns = select(_C.id, _C.trace_id, func.substr(raw, 1, HEAD_BYTES, type_=LargeBinary), func.length(raw))
-    for id_, trace_id, head, stored in connection.execute(columns.where(_C.project_id == project_id, condition)):
-        yield id_, trace_id, readable_size_of(head, stored)
+    return map(_size, connection.execute(_SIZES.where(_C.project_id == project_id, condition)))
+
+
+def _size(row: Sequence[Any]) -> tuple[int, bytes, int]:
+    id_, trace_id, head, stored = row
+    return id_, trace_id, readable_size_of(head, stored)

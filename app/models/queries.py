@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import fields
 from datetime import datetime
 from typing import Any, TypeVar
 
 from sqlalchemy import (
+    Column,
     ColumnElement,
     Connection,
     Executable,
@@ -29,6 +30,8 @@ from sqlalchemy.dialects.mysql import insert as mysql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
 Row = TypeVar("Row")
+ROWS_PER_GROUP = 16
+"""The rows of each group that `small_groups` reads together with those of the others."""
 
 
 def columns_of(row_type: type[Any], table: Table, **elsewhere: ColumnElement[Any]) -> list[ColumnElement[Any]]:
@@ -94,6 +97,29 @@ def in_order(
         statement = statement.where(or_(beyond, and_(key == last, further)))
     columns = (key.desc(), id_column.desc()) if descending else (key, id_column)
     return statement.order_by(*columns).limit(limit)
+
+
+def small_groups(
+    connection: Connection, statement: Select[Any], column: Column[bytes], values: Collection[bytes], most: int
+) -> Iterator[tuple[bytes, Sequence[Any]]]:
+    """Yield each value of the column that at most `most` rows of the statement have, with these rows.
+
+    The statement selects the column. Of a value that more rows have, only `most` + 1 rows are read.
+    """
+    for piece in pieces(sorted(values)):
+        # Mostly one statement has all of them.
+        limit = most + ROWS_PER_GROUP * (len(piece) - 1)
+        together = connection.execute(statement.where(column.in_(piece)).limit(limit + 1)).all()
+        if len(together) > limit:
+            for value in piece if len(piece) > 1 else ():
+                rows = connection.execute(statement.where(column == value).limit(most + 1)).all()
+                if len(rows) <= most:
+                    yield value, rows
+        else:
+            groups: dict[bytes, list[Any]] = {value: [] for value in piece}
+            for row in together:
+                groups[getattr(row, column.key)].append(row)
+            yield from ((value, rows) for value, rows in groups.items() if len(rows) <= most)
 
 
 def count_rows(connection: Connection, statement: Select[Any]) -> int:

@@ -36,7 +36,7 @@ LATER_MAX = 200
 """The sessions after another one among which `list_lone_after` looks."""
 CALLS_LENGTH_MAX = 8 * 1024
 """Bytes of the calls of a session beyond which a batch that adds to them also sums them."""
-TURNS_PER_QUERY = 2_000
+TURNS_PER_QUERY = 200
 """Turns of sessions that are added up in the transaction that removes some of them."""
 # Default values for rows that an earlier release stores while it still runs.
 _ZERO, _UNCOUNTED, _ACTIVE = DefaultClause("0"), DefaultClause("1"), DefaultClause("1")

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
 from itertools import chain
+from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, LargeBinary, and_, func, select, type_coerce
 
 from app.models import queries
+from app.models.base import no_index
 from app.models.span_bodies import HEAD_BYTES, TOGETHER_BYTES, readable_size_of
 from app.models.spans import TurnKey, spans
 
 SPAN_BYTES = 1024
 """What a span needs besides its body."""
+_RAW = type_coerce(spans.c.body, LargeBinary)
+_SIZES = select(
+    spans.c.id,
+    spans.c.prompt_id,
+    spans.c.trace_id,
+    func.substr(_RAW, 1, HEAD_BYTES, type_=LargeBinary),
+    func.length(_RAW),
+)
 
 
 def turn_bytes(connection: Connection, *, project_id: int, keys: Sequence[TurnKey]) -> dict[TurnKey, int]:
@@ -24,6 +35,20 @@ def turn_bytes(connection: Connection, *, project_id: int, keys: Sequence[TurnKe
     return sizes
 
 
+def bytes_in_traces(
+    connection: Connection, *, project_id: int, trace_ids: Collection[bytes], most: int
+) -> dict[bytes, Counter[TurnKey]]:
+    """Return the bytes that the spans of each turn need in memory, of the traces that have at most `most` spans."""
+    sizes: dict[bytes, Counter[TurnKey]] = {}
+    of_project = _SIZES.where(spans.c.project_id == project_id)
+    for trace_id, rows in queries.small_groups(connection, of_project, spans.c.trace_id, trace_ids, most):
+        sizes[trace_id] = Counter()
+        for row in rows:
+            _, key, size = _size(row)
+            sizes[trace_id][key] += size
+    return sizes
+
+
 def sizes_of(connection: Connection, *, project_id: int, key: TurnKey) -> list[tuple[int, int]]:
     """List the spans of a turn in the order in which they were stored: the row, and the bytes that it needs."""
     prompt_id, trace_id = key
@@ -31,20 +56,25 @@ def sizes_of(connection: Connection, *, project_id: int, key: TurnKey) -> list[t
     return sorted((id_, size) for id_, _, size in _sizes(connection, project_id, of_turn))
 
 
-def sizes_of_rows(connection: Connection, *, project_id: int, ids: Sequence[int]) -> dict[int, int]:
-    """Return the bytes that spans need in memory if each is read without the others of its turn, by their rows."""
-    of_rows = (_sizes(connection, project_id, spans.c.id.in_(piece)) for piece in queries.pieces(ids))
+def sizes_of_rows(connection: Connection, *, project_id: int, ids: Sequence[int]) -> dict[int, tuple[TurnKey, int]]:
+    """Return the turns of spans, and the bytes that they need if each is read without the others of its turn."""
+    c = spans.c
+    statements = (_SIZES.where(no_index(c.project_id) == project_id, c.id.in_(piece)) for piece in queries.pieces(ids))
+    of_rows = (map(_size, connection.execute(statement)) for statement in statements)
     # A body in another span's row needs that row.
-    return {id_: size if size > SPAN_BYTES else size + TOGETHER_BYTES for id_, _, size in chain.from_iterable(of_rows)}
+    return {
+        id_: (key, size if size > SPAN_BYTES else size + TOGETHER_BYTES)
+        for id_, key, size in chain.from_iterable(of_rows)
+    }
 
 
 def _sizes(
     connection: Connection, project_id: int, condition: ColumnElement[bool]
 ) -> Iterator[tuple[int, TurnKey, int]]:
     """Yield the rows that meet a condition, and the bytes that the bodies in them need: a short one may expand."""
-    c = spans.c
-    raw = type_coerce(c.body, LargeBinary)
-    head = func.substr(raw, 1, HEAD_BYTES, type_=LargeBinary)
-    columns = select(c.id, c.prompt_id, c.trace_id, head, func.length(raw)).where(c.project_id == project_id)
-    for id_, prompt_id, trace_id, beginning, stored in connection.execute(columns.where(condition)):
-        yield id_, (prompt_id, trace_id), SPAN_BYTES + readable_size_of(beginning, stored)
+    return map(_size, connection.execute(_SIZES.where(spans.c.project_id == project_id, condition)))
+
+
+def _size(row: Sequence[Any]) -> tuple[int, TurnKey, int]:
+    id_, prompt_id, trace_id, beginning, stored = row
+    return id_, (prompt_id, trace_id), SPAN_BYTES + readable_size_of(beginning, stored)

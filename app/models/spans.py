@@ -59,6 +59,9 @@ SPAN_COLUMNS = ("project_id", "trace_id", "span_id", "prompt_id", "batch_id", "s
 NewSpan = tuple[int, bytes, bytes, int, int, str, bytes | memoryview]
 """A row in the order of `SPAN_COLUMNS`, with its own scope and the stored form of its body."""
 
+OTHER_ROWS, OTHER_ROWS_PER_KEY = 256, 8
+"""The rows of a trace that are read to find some of its spans: so many, and so many for each of these spans."""
+
 TurnKey = tuple[int, bytes]
 """Prompt id and trace id."""
 
@@ -98,30 +101,54 @@ def stored_keys(
 ) -> set[SpanKey]:
     """Return the stored keys among `keys`, optionally only those stored by the attempt `batch_id`."""
     c = spans.c
-    in_project = select(c.trace_id, c.span_id).where(c.project_id == project_id)
-    statement = in_project if batch_id is None else in_project.where(c.batch_id == batch_id)
-    known: set[SpanKey] = set()
-    for piece in queries.pieces(sorted({trace_id for trace_id, _ in keys})):
-        known.update((row[0], row[1]) for row in connection.execute(statement.where(c.trace_id.in_(piece))))
-    return known.intersection(keys)
+    columns = (c.trace_id, c.span_id) if batch_id is None else (c.trace_id, c.span_id, c.batch_id)
+    rows = _rows_with_keys(connection, spans, columns, project_id=project_id, keys=keys)
+    return {(row.trace_id, row.span_id) for row in rows if batch_id is None or row.batch_id == batch_id}
 
 
 def rows_by_key(
-    connection: Connection, table: Table, *, project_id: int, keys: Collection[SpanKey]
+    connection: Connection, table: Table, *, project_id: int, keys: Collection[SpanKey], most: int = 1
 ) -> dict[int, SpanKey]:
     """Return the ids of the rows of `table` that have one of the keys, each with its key.
 
-    `table` has spans or things that name spans. Only its index is read.
+    `table` has spans or things that name spans, of which each key has `most` or fewer: of traces with many rows, only
+    so many for each key are read. Only the index of the table is read.
     """
-    c, requested = table.c, set(keys)
-    keys_by_id: dict[int, SpanKey] = {}
-    of_project = select(c.id, c.trace_id, c.span_id).where(c.project_id == project_id)
-    for piece in queries.pieces(sorted({trace_id for trace_id, _ in keys})):
-        rows = connection.execute(of_project.where(c.trace_id.in_(piece)))
-        keys_by_id.update(
-            (id_, (trace_id, span_id)) for id_, trace_id, span_id in rows if (trace_id, span_id) in requested
-        )
-    return keys_by_id
+    c = table.c
+    rows = _rows_with_keys(
+        connection, table, (c.id, c.trace_id, c.span_id), project_id=project_id, keys=keys, most=most
+    )
+    return {row.id: (row.trace_id, row.span_id) for row in rows}
+
+
+def _rows_with_keys(
+    connection: Connection,
+    table: Table,
+    columns: Sequence[Column[Any]],
+    *,
+    project_id: int,
+    keys: Collection[SpanKey],
+    most: int = 1,
+) -> Iterator[Any]:
+    """Yield some columns of the rows of `table` that have one of the keys; trace and span must be among them.
+
+    Mostly a statement for hundreds of traces has few other rows. Only if they are many, each trace has statements that
+    name its spans, so that the work depends on the number of keys and not on what is stored.
+    """
+    span_ids: dict[bytes, set[bytes]] = defaultdict(set)
+    for trace_id, span_id in keys:
+        span_ids[trace_id].add(span_id)
+    of_project, c = select(*columns).where(table.c.project_id == project_id), table.c
+    for piece in queries.pieces(sorted(span_ids)):
+        limit = OTHER_ROWS + OTHER_ROWS_PER_KEY * sum(len(span_ids[trace_id]) for trace_id in piece)
+        rows = connection.execute(of_project.where(c.trace_id.in_(piece)).limit(limit + 1)).all()
+        if len(rows) <= limit:
+            yield from (row for row in rows if row.span_id in span_ids[row.trace_id])
+            continue
+        for trace_id in piece:
+            for part in queries.pieces(sorted(span_ids[trace_id])):
+                of_trace = of_project.where(c.trace_id == trace_id, c.span_id.in_(part))
+                yield from connection.execute(of_trace.limit(most * len(part)))
 
 
 def spans_by_key(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import groupby
 from operator import attrgetter
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 from sqlalchemy import (
     Connection,
@@ -63,8 +64,9 @@ turns = new_table(
 )
 
 
-ANSWERED_MAX = 1_000
-"""The turns that `with_responses` lists: some servers give each response the same id."""
+Response = TypeVar("Response", bound=tuple[int | None, str])
+ANSWERED_MAX = 64
+"""Turns that `first_with_responses` reads together, besides one for each response."""
 TURN_COLUMNS = tuple(TurnRow.__dataclass_fields__)
 _SELECT = select(*queries.columns_of(TurnRow, turns))
 _KEY = ("prompt_id", "trace_id")
@@ -123,41 +125,49 @@ def response_key(response_id: str) -> bytes:
     return blake2b(response_id.encode(), digest_size=16).digest()
 
 
-def with_responses(connection: Connection, *, project_id: int, response_ids: Collection[str]) -> list[TurnRow]:
-    """List the turns of a project with one of these response ids, at most `ANSWERED_MAX`, the first stored first."""
-    c = turns.c
-    turn_rows: list[TurnRow] = []
-    for keys in queries.pieces(sorted(map(response_key, response_ids))):
-        of_keys = _SELECT.where(no_index(c.project_id) == project_id, c.response_key.in_(keys))
-        turn_rows += queries.list_rows(connection, TurnRow, of_keys.order_by(c.id).limit(ANSWERED_MAX))
-    return turn_rows
-
-
 class FirstTurn(NamedTuple):
     """Where a turn is."""
 
+    key: TurnKey
     start_ns: int
     session_key: bytes
 
 
 def first_with_responses(
-    connection: Connection, *, project_id: int, responses: Collection[tuple[int, str]]
-) -> dict[tuple[int, str], FirstTurn]:
-    """Return the first stored turn for each prompt and response id; many turns may have the same ones."""
-    c, of_project = turns.c, no_index(turns.c.project_id) == project_id
-    by_key = {(prompt_id, response_key(id_)): (prompt_id, id_) for prompt_id, id_ in responses}
-    prompt_ids = sorted({prompt_id for prompt_id, _ in responses})
-    first_turns: dict[tuple[int, str], FirstTurn] = {}
-    for keys in queries.pieces(sorted({key for _, key in by_key})):
-        ids = select(func.min(c.id)).where(
-            c.project_id == project_id, c.response_key.in_(keys), no_index(c.prompt_id).in_(prompt_ids)
-        )
-        first_ids = list(connection.scalars(ids.group_by(c.prompt_id, c.response_key)))
-        columns = select(c.prompt_id, c.response_key, c.start_ns, c.session_key)
-        for prompt_id, key, *first in connection.execute(columns.where(of_project, c.id.in_(first_ids))):
-            if response := by_key.get((prompt_id, key)):
-                first_turns[response] = FirstTurn(*first)
+    connection: Connection, *, project_id: int, responses: Collection[Response]
+) -> dict[Response, FirstTurn]:
+    """Return the first stored turn for each prompt, or None for any, and response id.
+
+    Some servers give each response the same id: of many turns with the same ids only the first are read.
+    """
+    c = turns.c
+    columns = select(c.prompt_id, c.response_key, c.id, c.trace_id, c.start_ns, c.session_key)
+    of_project = columns.where(c.project_id == project_id)
+    named: dict[bytes, list[Response]] = defaultdict(list)
+    for response in responses:
+        named[response_key(response[1])].append(response)
+    first_turns: dict[Response, FirstTurn] = {}
+    for keys in queries.pieces(sorted(named)):
+        of_keys = of_project.where(c.response_key.in_(keys))
+        rows = connection.execute(of_keys.limit(ANSWERED_MAX + len(keys))).all()
+        if len(rows) == ANSWERED_MAX + len(keys):
+            statements = (
+                _first_of(of_project, response_key(id_), prompt_id) for key in keys for prompt_id, id_ in named[key]
+            )
+            rows = [row for statement in statements for row in connection.execute(statement)]
+        for row in sorted(rows, key=attrgetter("id")):
+            first = FirstTurn((row.prompt_id, row.trace_id), row.start_ns, row.session_key)
+            for response in named[row.response_key]:
+                if response[0] in (row.prompt_id, None):
+                    first_turns.setdefault(response, first)
     return first_turns
+
+
+def _first_of(of_project: Select[Any], key: bytes, prompt_id: int | None) -> Select[Any]:
+    """Return the statement for the first turn with a response key."""
+    of_key = of_project.where(turns.c.response_key == key)
+    of_prompt = of_key if prompt_id is None else of_key.where(no_index(turns.c.prompt_id) == prompt_id)
+    return of_prompt.order_by(turns.c.id).limit(1)
 
 
 class LockedTurn(NamedTuple):

@@ -66,7 +66,7 @@ class LogRecordService:
 
     def _of_responses(self, project_id: int, decoded: DecodedLogs) -> list[LogRecord]:
         """Return the records with the spans of evaluations that name only a response id; rejects those without one."""
-        named = {record.response_id for record in decoded.records if record.response_id}
+        named = {(record.prompt_id, record.response_id) for record in decoded.records if record.response_id}
         if not named:
             return decoded.records
         with self.database.read() as connection:
@@ -135,15 +135,14 @@ Answers = Mapping[tuple[int | None, str], SpanKey]
 """Spans by prompt, None for any, and response id."""
 
 
-def _answering_spans(connection: Connection, project_id: int, response_ids: Set[str]) -> Answers:
+def _answering_spans(connection: Connection, project_id: int, responses: Set[tuple[int | None, str]]) -> Answers:
     """Return the spans of turns' last model calls that have these response ids."""
-    spans: dict[tuple[int | None, str], SpanKey] = {}
-    for row in turns.with_responses(connection, project_id=project_id, response_ids=response_ids):
-        if response := load(row.facts).response:
-            (_, _, span_id), response_id = response
-            for prompt_id in (row.prompt_id, None):
-                spans.setdefault((prompt_id, response_id), (row.trace_id, span_id))
-    return spans
+    first = turns.first_with_responses(connection, project_id=project_id, responses=responses)
+    rows = turns.list_existing(connection, project_id=project_id, keys=sorted({turn.key for turn in first.values()}))
+    recorded = {row.key: load(row.facts).response for row in rows}
+    return {
+        response: (turn.key[1], named[0][2]) for response, turn in first.items() if (named := recorded.get(turn.key))
+    }
 
 
 def _placed(record: LogRecord, spans: Answers, rejected: Counter[str]) -> LogRecord | None:

@@ -15,7 +15,7 @@ from app.database.transactions import Database
 from app.models import log_records, search, span_sizes, spans
 from app.models.bulk import by_size
 from app.models.queries import new_batch_id
-from app.models.span_bodies import SpanKey
+from app.models.span_bodies import TOGETHER_BYTES, SpanKey
 from app.models.spans import TurnKey
 from app.otlp.logs import events_of
 from app.services.ingest.turns import add_openings
@@ -25,14 +25,26 @@ from app.sessions.outlines import Opening
 from app.timestamps import Now
 
 BYTES_IN_MEMORY = 16 * 1024 * 1024
-"""The bytes of spans and their records that are in memory together. Of one span as many bytes of records are read."""
+"""The bytes of spans and their records that are in memory together."""
 SPANS_IN_MEMORY = 4096
+RECORDS_READ, RECORDS_PER_SPAN = 256, 16
+BYTES_READ, BYTES_PER_SPAN = 1024 * 1024, 256 * 1024
+"""What is read because of a batch: a share of the first for each span that it names, and the second for each of them.
+
+A batch may name spans that have thousands of records, and there may be as many batches as records.
+"""
+LISTED_TIMES = 2
+"""How many times as many records of a span are listed, to read those of them that were stored first."""
 
 
 class LoggedSpan(NamedTuple):
-    """The row of a span and those of its log records, with the bytes that all of them need in memory."""
+    """The row of a span, its turn and those of its log records that are read, with the bytes that all of them need.
+
+    Without records the span is not read either.
+    """
 
     row_id: int
+    turn: TurnKey
     record_ids: Sequence[int]
     size: int
 
@@ -65,13 +77,13 @@ class OpeningService:
 
     def _add(self, project_id: int, logged: Sequence[LoggedSpan], agent: str) -> None:
         record_ids = [id_ for span in logged for id_ in span.record_ids]
-        row_ids = [span.row_id for span in logged]
+        row_ids = [span.row_id for span in logged if span.record_ids]
         with self.database.read() as connection:
             records = events_of(log_records.list_records(connection, project_id=project_id, ids=record_ids))
             stored = spans.spans_of_rows(connection, project_id=project_id, ids=row_ids)
         openings = {turn: opening for turn, of_turn in stored.items() if (opening := opening_of(of_turn, records))}
-        if stored:
-            self.database.retrying(lambda connection: self._write(connection, project_id, list(stored), openings))
+        turns = sorted({span.turn for span in logged})
+        self.database.retrying(lambda connection: self._write(connection, project_id, turns, openings))
         if agent:
             self.adoption.fill(project_id, agent, chain.from_iterable(stored.values()), records)
 
@@ -85,25 +97,32 @@ class OpeningService:
 
 def _logged_spans(connection: Connection, project_id: int, keys: Collection[SpanKey]) -> list[LoggedSpan]:
     """Return the stored spans among `keys` that have log records, in key order."""
-    records = spans.rows_by_key(connection, log_records.log_records, project_id=project_id, keys=keys)
+    most = RECORDS_PER_SPAN + RECORDS_READ // max(len(keys), 1)
+    records = spans.rows_by_key(
+        connection, log_records.log_records, project_id=project_id, keys=keys, most=LISTED_TIMES * most
+    )
     rows = spans.rows_by_key(connection, spans.spans, project_id=project_id, keys=set(records.values()))
     if not rows:
         return []
     stored = set(rows.values())
     ids_of: dict[SpanKey, list[int]] = defaultdict(list)
     for id_, key in sorted(records.items()):
-        if key in stored:
+        if key in stored and len(ids_of[key]) < most:
             ids_of[key].append(id_)
     record_ids = [id_ for ids in ids_of.values() for id_ in ids]
     record_sizes = log_records.sizes_of_rows(connection, project_id=project_id, ids=record_ids)
     span_bytes = span_sizes.sizes_of_rows(connection, project_id=project_id, ids=list(rows))
-    named = sorted(rows.items(), key=lambda row: row[1])
-    return [_logged_span(id_, span_bytes.get(id_, 0), ids_of[key], record_sizes) for id_, key in named]
+    most_bytes = BYTES_PER_SPAN + BYTES_READ // len(keys)
+    named = sorted((key, id_) for id_, key in rows.items() if id_ in span_bytes)
+    return [_logged_span(id_, *span_bytes[id_], ids_of[key], record_sizes, most_bytes) for key, id_ in named]
 
 
-def _logged_span(row_id: int, span_bytes: int, record_ids: Sequence[int], sizes: Mapping[int, int]) -> LoggedSpan:
-    """Return a span with the records that were stored first, up to `BYTES_IN_MEMORY` of them."""
+def _logged_span(
+    row_id: int, turn: TurnKey, span_bytes: int, record_ids: Sequence[int], sizes: Mapping[int, int], most_bytes: int
+) -> LoggedSpan:
+    """Return a span with the records that were stored first, of `most_bytes` together; a larger span has none."""
     totals = list(accumulate(sizes.get(id_, 0) for id_ in record_ids))
-    read = [id_ for id_, total in zip(record_ids, totals, strict=True) if total <= BYTES_IN_MEMORY]
-    record_bytes = totals[len(read) - 1] if read else 0
-    return LoggedSpan(row_id, read, max(span_bytes + record_bytes, BYTES_IN_MEMORY // SPANS_IN_MEMORY))
+    most_of_records = most_bytes if span_bytes <= most_bytes + TOGETHER_BYTES else 0
+    read = [id_ for id_, total in zip(record_ids, totals, strict=True) if total <= most_of_records]
+    read_bytes = span_bytes + totals[len(read) - 1] if read else 0
+    return LoggedSpan(row_id, turn, read, max(read_bytes, BYTES_IN_MEMORY // SPANS_IN_MEMORY))

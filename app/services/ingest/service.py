@@ -20,6 +20,7 @@ from app.metrics.registry import BATCH_BYTES, BATCH_SECONDS, BATCHES, SPANS
 from app.models import observed, prompt_versions, scores, search, spans
 from app.models.queries import new_batch_id
 from app.models.span_bodies import SpanKey, ToStored
+from app.models.span_sizes import SPAN_BYTES
 from app.models.spans import TurnKey
 from app.otlp.decode import Decoded, decode
 from app.otlp.decode_protobuf import decode_protobuf
@@ -66,10 +67,13 @@ ELEMENTS_READ = 2_000_000
 
 
 class _Written(NamedTuple):
-    """The number of new spans, the turns in which some may be copies of earlier ones, and the turns of all spans."""
+    """The number of new spans, and the turns of all spans.
+
+    `shared` are the turns in which some may be copies of earlier ones, with the numbers of their spans.
+    """
 
     stored: int
-    shared: Sequence[TurnKey]
+    shared: Mapping[TurnKey, int]
     parts: Sequence[TurnPart]
 
 
@@ -206,7 +210,8 @@ class IngestService:
             budget = UNLIMITED if is_small else WorkBudget(ELEMENTS_READ)
             written = [self._write(project_id, piece, budget, evaluated=evaluated) for piece in _pieces(kept)]
             stored = sum(piece.stored for piece in written)
-            self.settler.settle(project_id, sorted(set().union(*(piece.shared for piece in written))))
+            shared = {key: count for piece in written for key, count in piece.shared.items()}
+            self.settler.settle(project_id, shared, batch_bytes=sum(SPAN_BYTES + len(span.raw) for span in kept))
             # Also turns of stored spans: the delivery that stored them may have ended before it joined them.
             self.joiner.join(project_id, [part for piece in written for part in piece.parts])
             if form.agent:
@@ -255,7 +260,7 @@ class IngestService:
         scored = scores_in(project_id, spans_) if evaluated else []
 
         def work(connection: Connection) -> _Written:
-            shared: list[TurnKey] = []
+            shared: Mapping[TurnKey, int] = {}
             stored = spans.insert_new(connection, rows)
             scores.insert_new(connection, scored)
             new_parts = parts

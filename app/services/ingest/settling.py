@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
+from itertools import accumulate
+from math import inf
 
 import structlog
 from msgspec import structs
@@ -14,12 +16,13 @@ from sqlalchemy import Connection
 from app.database.transactions import Database
 from app.errors import UNREADABLE
 from app.models import log_records, observed, organizations, queries, sessions, spans, turns
+from app.models.span_sizes import SPAN_BYTES
 from app.models.spans import TurnKey
 from app.models.turns import TurnRow
 from app.otlp.logs import events_of
 from app.services.ingest.observed import observed_rows
 from app.services.ingest.turns import TurnPart, session_rows
-from app.services.search.turn_sizes import TURN_BYTES, first_spans, sizes_of
+from app.services.search.turn_sizes import TURN_BYTES, first_spans, sizes_of, small_sizes_of
 from app.sessions.facts import TurnFacts, dump, load, recounted
 from app.sessions.model_calls import difference
 from app.sessions.sums import names_of
@@ -35,6 +38,8 @@ SETTLE_AFTER = timedelta(seconds=20)
 """The time without new spans after which the clock settles a turn."""
 BYTES_AT_ONCE = 256 * 1024
 """What a turn may need in memory that is settled before its batch is acknowledged; the clock settles larger ones."""
+BATCH_BYTES, TIMES_BATCH = 1024 * 1024, 4
+"""What such turns may need together: this, and so many times as much as the batch."""
 TURNS_AT_ONCE = 8
 
 Counted = Mapping[TurnKey, tuple[TurnRow, TurnFacts]]
@@ -54,16 +59,22 @@ class TurnSettler:
     work_time: WorkTime = field(default_factory=partial(WorkTime, WORK_S))
     _turns: RoundRobin = field(default_factory=RoundRobin, init=False)
 
-    def settle(self, project_id: int, keys: Sequence[TurnKey]) -> None:
-        """Settle turns of which a batch may have stored copies, if they are small."""
-        if not keys:
+    def settle(self, project_id: int, span_counts: Mapping[TurnKey, int], *, batch_bytes: int) -> None:
+        """Settle turns of which a batch may have stored copies, the smallest ones first.
+
+        `span_counts` are the numbers of their spans. A batch never reads more than a few times its own bytes, however
+        many spans its turns have: the clock settles the other turns.
+        """
+        most = BATCH_BYTES + TIMES_BATCH * batch_bytes
+        counted = {key: count * SPAN_BYTES for key, count in span_counts.items() if count * SPAN_BYTES <= BYTES_AT_ONCE}
+        if not (small := _smallest(counted, most)):
             return
         with self.database.read() as connection:
-            sizes = sizes_of(connection, project_id=project_id, keys=keys)
-            small = [key for key in keys if sizes[key] <= BYTES_AT_ONCE]
-            rows = turns.list_existing(connection, project_id=project_id, keys=small)
-        for row in rows:
-            self._settle(self.database, project_id, [row])
+            sizes = small_sizes_of(connection, project_id=project_id, keys=small, most=BYTES_AT_ONCE)
+        for keys in queries.pieces(_smallest(sizes, most), TURNS_AT_ONCE):
+            with self.database.read() as connection:
+                rows = turns.list_existing(connection, project_id=project_id, keys=keys)
+            self._settle(self.database, project_id, rows, sizes)
 
     def sweep(self) -> None:
         """Settle turns without new spans until none is left or the time is used up."""
@@ -78,18 +89,31 @@ class TurnSettler:
         with self.database.read() as connection:
             rows = turns.list_unsettled(connection, project_id=project_id, before=before, limit=TURNS_AT_ONCE)
         if rows:
-            self._settle(self.database.background, project_id, rows)
+            with self.database.background.read() as connection:
+                # A turn with more spans than are read needs no look at each of them.
+                keys = [row.key for row in rows if load(row.facts).span_count * SPAN_BYTES <= TURN_BYTES]
+                sizes = sizes_of(connection, project_id=project_id, keys=keys)
+            self._settle(self.database.background, project_id, rows, sizes)
         return len(rows) == TURNS_AT_ONCE
 
-    def _settle(self, database: Database, project_id: int, rows: Sequence[TurnRow]) -> None:
+    def _settle(
+        self, database: Database, project_id: int, rows: Sequence[TurnRow], sizes: Mapping[TurnKey, int]
+    ) -> None:
+        """Settle turns that need so many bytes; turns without a size are too large to be read."""
         with database.read() as connection:
-            sizes = sizes_of(connection, project_id=project_id, keys=[row.key for row in rows])
-            counted = {row.key: (row, _counted(connection, row, sizes[row.key])) for row in rows}
+            counted = {row.key: (row, _counted(connection, row, sizes.get(row.key, inf))) for row in rows}
         batch_id = queries.new_batch_id(self.now())
         database.retrying(partial(_write, project_id=project_id, batch_id=batch_id, counted=counted))
 
 
-def _counted(connection: Connection, row: TurnRow, size: int) -> TurnFacts:
+def _smallest(sizes: Mapping[TurnKey, int], most: int) -> list[TurnKey]:
+    """Return the keys of the smallest turns that need at most `most` bytes together, in key order."""
+    keys = sorted(sizes, key=lambda key: (sizes[key], key))
+    totals = accumulate(sizes[key] for key in keys)
+    return sorted(key for key, total in zip(keys, totals, strict=True) if total <= most)
+
+
+def _counted(connection: Connection, row: TurnRow, size: float) -> TurnFacts:
     """Return the facts of a turn from all of its spans; the stored ones if these are too many or can't be read."""
     facts = load(row.facts)
     if size > TURN_BYTES:
@@ -117,7 +141,7 @@ def _write(connection: Connection, *, project_id: int, batch_id: int, counted: C
         return
     sessions.put(connection, session_rows(project_id, batch_id, parts, before), project_id=project_id)
     sessions.settle(connection, project_id=project_id, session_keys=set(_with_fewer_names(parts, before)))
-    corrections = [_correction(part, before[part.prompt_id, part.trace_id]) for part in parts]
+    corrections = [_correction(part, before[part.key]) for part in parts]
     observed.add(connection, observed_rows(project_id, batch_id, corrections))
 
 
@@ -125,7 +149,7 @@ def _with_fewer_names(parts: Iterable[TurnPart], before: Mapping[TurnKey, TurnFa
     """Yield the sessions of turns that have lost a name, such as that of a copy's tool: sessions only collect names."""
     for part in parts:
         names = set(names_of(part.facts).split("\n"))
-        if not names.issuperset(names_of(before[part.prompt_id, part.trace_id]).split("\n")):
+        if not names.issuperset(names_of(before[part.key]).split("\n")):
             yield part.session_key
 
 

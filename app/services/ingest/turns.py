@@ -42,6 +42,10 @@ class TurnPart:
     def __post_init__(self) -> None:
         object.__setattr__(self, "session_key", session_key(self.prompt_id, self.trace_id, self.facts))
 
+    @property
+    def key(self) -> TurnKey:
+        return (self.prompt_id, self.trace_id)
+
 
 def session_key(prompt_id: int, trace_id: bytes, facts: TurnFacts) -> bytes:
     """Return the 16-byte key of a turn's session.
@@ -77,22 +81,26 @@ def parts_of(
     return [TurnPart(*turn, TurnFacts.of(group, hashes.get(turn[0], ()), budget)) for turn, group in turns_of]
 
 
-def add_to_turns(connection: Connection, project_id: int, batch_id: int, fresh: Sequence[TurnPart]) -> list[TurnKey]:
+def add_to_turns(
+    connection: Connection, project_id: int, batch_id: int, fresh: Sequence[TurnPart]
+) -> dict[TurnKey, int]:
     """Add the new spans' facts to their turns, and the turns to their sessions.
 
-    Returns the turns in which new calls may be copies of calls of earlier batches, or agents may have the tokens.
+    Returns the turns in which new calls may be copies of calls of earlier batches, or agents may have the tokens, with
+    the numbers of their spans.
     """
     rows = [_turn_row(project_id, batch_id, turn) for turn in fresh]
     left: set[bytes] = set()
     before: dict[TurnKey, TurnFacts] = {}
-    shared = [(part.prompt_id, part.trace_id) for part in fresh if agents_may_pay(part.facts)]
+    shared = {part.key: part.facts.span_count for part in fresh if agents_may_pay(part.facts)}
     if turns.insert_new(connection, rows) < len(rows):
-        by_key = {(turn.prompt_id, turn.trace_id): turn for turn in fresh}
+        by_key = {turn.key: turn for turn in fresh}
         stored = turns.lock_existing(connection, project_id=project_id, keys=list(by_key), batch_id=batch_id)
         before = {row.key: load(row.facts) for row in stored}
-        shared = [key for key in shared if key not in before]
-        shared += [key for key, facts in before.items() if _must_be_recounted(by_key[key].facts, facts)]
         merged = {key: replace(by_key[key], facts=merge(facts, by_key[key].facts)) for key, facts in before.items()}
+        recounted = [key for key, facts in before.items() if _must_be_recounted(by_key[key].facts, facts)]
+        shared = {key: count for key, count in shared.items() if key not in before}
+        shared |= {key: merged[key].facts.span_count for key in recounted}
         turns.replace(connection, [_merged_row(row, batch_id, merged[row.key]) for row in stored])
         left = {row.session_key for row in stored if row.session_key != merged[row.key].session_key}
         fresh = list((by_key | merged).values())
@@ -169,7 +177,7 @@ def _session_row(
     """Return the session of one or more turns that share its key."""
     first, totals = parts[0], SessionTotals()
     for turn in parts:
-        earlier = before.get((turn.prompt_id, turn.trace_id))
+        earlier = before.get(turn.key)
         same = earlier and session_key(turn.prompt_id, turn.trace_id, earlier) == turn.session_key
         totals.add(turn.facts, earlier if same else None)
     return SessionRow(

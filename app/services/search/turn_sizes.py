@@ -30,6 +30,20 @@ def sizes_of(connection: Connection, *, project_id: int, keys: Sequence[TurnKey]
     return {key: size + recorded[key[1]] for key, size in sizes.items()}
 
 
+def small_sizes_of(
+    connection: Connection, *, project_id: int, keys: Sequence[TurnKey], most: int
+) -> dict[TurnKey, int]:
+    """Return the bytes of the turns that need at most `most`, without those in traces of more rows than that.
+
+    Of such a trace only a few rows are read, however many it has.
+    """
+    trace_ids, rows = {trace_id for _, trace_id in keys}, most // span_sizes.SPAN_BYTES
+    sizes = span_sizes.bytes_in_traces(connection, project_id=project_id, trace_ids=trace_ids, most=rows)
+    recorded = log_records.bytes_in_traces(connection, project_id=project_id, trace_ids=trace_ids, most=rows)
+    totals = {key: sizes[key[1]][key] + recorded[key[1]] for key in keys if key[1] in sizes and key[1] in recorded}
+    return {key: size for key, size in totals.items() if size <= most}
+
+
 def last_rows(connection: Connection, *, project_id: int, key: TurnKey) -> tuple[int, int]:
     """Return the ids of the last span and of the last log record of a turn that are read."""
     of_spans = span_sizes.sizes_of(connection, project_id=project_id, key=key)

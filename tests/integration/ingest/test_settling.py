@@ -15,6 +15,7 @@ from msgspec import structs
 from sqlalchemy import update
 
 from app.models import turns
+from app.models.span_sizes import SPAN_BYTES
 from app.models.turns import TurnRow
 from app.services.ingest import settling
 from app.services.ingest.settling import SETTLE_AFTER, TurnSettler
@@ -149,6 +150,24 @@ def test_the_clock_settles_turns_that_are_too_large_to_settle_at_once(
 
     assert recorded.counted == ONCE
     assert recorded.row().unsettled is None
+
+
+def test_a_batch_settles_the_smallest_turns_and_leaves_the_others_to_the_clock(
+    world: World, sweep: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(settling, "BATCH_BYTES", 20 * SPAN_BYTES)
+    monkeypatch.setattr(settling, "TIMES_BATCH", 0)
+    small, large = Recorded(world), Recorded(world)
+    small.send(export(small.chat(1), scope="framework"))
+    large.send(export(large.chat(1), *(large.tool(n, "read") for n in range(100, 120)), scope="framework"))
+
+    # The second span of each turn is a copy of its model call.
+    world.send(export(small.chat(3, 1), large.chat(3, 1), scope="client"))
+
+    assert (small.row().unsettled, small.counted["tokens"]) == (None, [(100, 10)] * 3)
+    assert large.row().unsettled
+    sweep()
+    assert (large.row().unsettled, large.counted["tokens"]) == (None, [(100, 10)] * 3)
 
 
 def test_the_clock_corrects_the_sums_of_an_earlier_release_once(recorded: Recorded, sweep: Callable[[], None]) -> None:

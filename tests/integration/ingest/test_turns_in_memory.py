@@ -11,6 +11,7 @@ import pytest
 
 from app.models import turns
 from app.services.ingest import service as ingest
+from app.services.ingest import settling
 from app.services.ingest import turns as ingested
 from app.services.insight import sums as insight_sums
 from app.services.sessions import bills
@@ -45,6 +46,7 @@ def test_a_batch_that_adds_to_many_turns_is_stored_some_turns_at_a_time(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ingest, "TURNS_AT_ONCE", 3)
+    monkeypatch.setattr(settling, "TURNS_AT_ONCE", 3)
     prompt_id, sizes = world.prompt(), sizes_of(monkeypatch, "lock_existing")
     first = chats(prompt_id, 8, "c")
     later = [sent | {"spanId": secrets.token_hex(8)} for sent in first]

@@ -26,7 +26,8 @@ def message(number: int) -> dict[str, Any]:
 def test_no_more_records_are_read_than_the_limit_and_the_first_ones_open_the_turn(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(openings, "BYTES_IN_MEMORY", LIMIT)
+    monkeypatch.setattr(openings, "BYTES_READ", LIMIT)
+    monkeypatch.setattr(openings, "BYTES_PER_SPAN", 0)
     read, list_records = [], log_records.list_records
 
     def counted(*args: Any, ids: Sequence[int], **keywords: Any) -> Any:

@@ -23,8 +23,9 @@ from app.work.round_robin import RoundRobin
 # Turns with their spans that are in memory at once.
 TURNS_IN_MEMORY = 10
 
-
 ATTEMPTS = 3
+CHANGED_MAX = 2_000
+"""Turns of blocks that have changed which are read while the session is locked."""
 LONG, REST = 1_000, 20
 """A session of more turns is added up again after so many times the time that it needed."""
 
@@ -141,7 +142,7 @@ def _put(connection: Connection, *, mark: int | None, blocks: TurnBlocks) -> boo
     row = sessions.lock_session(connection, project_id=blocks.project_id, session_key=blocks.session_key)
     if row is None:
         return True
-    if row.uncounted != mark and not blocks.update(connection, most=sessions.TURNS_PER_QUERY):
+    if row.uncounted != mark and not blocks.update(connection, most=CHANGED_MAX):
         return False
     if blocks.turns:
         sessions.put_totals(connection, row, blocks.totals)

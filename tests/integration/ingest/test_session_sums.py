@@ -240,6 +240,7 @@ TURNS = 40
 @pytest.fixture
 def sweep(world: World, monkeypatch: pytest.MonkeyPatch) -> Sweep:
     monkeypatch.setattr(sessions, "TURNS_PER_QUERY", 10)
+    monkeypatch.setattr(sums, "CHANGED_MAX", 10)
     prompt_id, moving = world.prompt(), secrets.token_hex(16)
     traces = [secrets.token_hex(16) for _ in range(TURNS)]
     world.send(export(*(chat(prompt_id, trace_id, **{"session.id": "many"}) for trace_id in (*traces, moving))))

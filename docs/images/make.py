@@ -273,7 +273,7 @@ def pictures(client: Client, demo: int, triage: int, first: str, compared: int) 
         Picture("prompts", "/prompts", height=540),
         Picture("editor", f"/prompts/{demo}/edit", height=960),
         Picture("session", f"/sessions/{session}", height=960),
-        Picture("test-case", f"/sessions/{session}/test-case", height=960),
+        Picture("test-case", f"/sessions/{session}/test-case#turns", height=960),
         Picture("replay", f"/replays/{newest_replay()['id']}", height=960),
         Picture("experiment", f"/experiments/{compared}", height=760),
         Picture("logs", f"/prompts/{triage}/logs", height=720),

@@ -273,6 +273,23 @@ def test_a_page_of_one_turn_changes_only_this_turn(world: World, admin: Browser,
     assert [turn for n, turn in enumerate(after) if n != 38] == [turn for n, turn in enumerate(before) if n != 38]
 
 
+def test_another_question_does_not_correct_what_a_doubtful_session_demands(world: World, admin: Browser) -> None:
+    session_id = record(world, prompt(world, "echo"), [TURN])
+    score = {"name": "helpful", "value": 0.1, "target": {"sessionId": session_id}}
+    assert world.post("/api/v1/scores", json={"scores": [score]}).status_code == 200
+    path = f"{admin.base}/sessions/{session_id}/test-case"
+    admin.open(path)
+
+    asked = admin.send(path, **(fields(admin) | {"user.0": ["Write to Ada."]}))
+
+    assert asked.status_code == 200
+    assert 'id="as-recorded"' in admin.page
+    assert fields(admin)["user.0"] == ["Write to Ada."]
+    made = admin.send(path, **(fields(admin) | {"as_recorded": ["1"]}))
+    case = world.get(f"/api/v1{made.headers['location'].removeprefix(admin.base)}").json
+    assert [turn["user"] for turn in case["turns"]] == ["Write to Ada."]
+
+
 def test_the_only_turn_of_a_page_is_copied(world: World, admin: Browser, long: str) -> None:
     case = make_case(world, long)
     path = f"{admin.base}/test-cases/{case['id']}"

@@ -42,7 +42,7 @@ class MoveLabel(PromptPage):
         cases = self.services.test_cases.list(
             project_id=visit.project_id, prompt_id=prompt_id, limit=CASES_MAX, cursor=None
         )
-        listed = {str(case.id) for case in cases.entries}
+        listed, ticked = {str(case.id) for case in cases.entries}, evidence.cases
         chosen, present = filled.text("version"), known.commit_hash if known else ""
         if versions and not visit.problem and chosen in ("", present):
             chosen = versions[0].head.commit_hash
@@ -63,7 +63,8 @@ class MoveLabel(PromptPage):
             guards=[*GUARDS, OFF] if visit.can_administer else GUARDS,
             evidence=evidence,
             cases=cases.entries,
-            other_cases=", ".join(case_id for case_id in evidence.cases if case_id not in listed),
+            ticked=listed.intersection(ticked),
+            other_cases=", ".join(case_id for case_id in ticked if case_id not in listed),
             more_cases=cases.next_cursor is not None,
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from html import unescape
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from app.models.organizations import Role
 from app.schemas.labels import EvidenceSchema
+from app.web.presenters import evidence_form
 from app.web.presenters.evidence_form import SHOWN
 from tests.integration.web.conftest import Browser
 from tests.integration.web.test_labels import MemberOf
@@ -212,3 +214,26 @@ def test_only_an_admin_requires_less(world: World, member_of: MemberOf) -> None:
     assert guard.send(member, guard.form(member), minSighted="90") == 303
 
     assert guard.evidence == {**DEFAULTS, "minSighted": 0.9}
+
+
+def test_the_ids_of_a_guard_are_not_read_again_for_each_listed_test_case(
+    world: World, admin: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guard, read, ids_of = Guard(world), list[str](), evidence_form._ids
+    guard.put(evidence={"testCaseIds": guard.cases[:2]})
+
+    def noting(texts: Iterable[str]) -> list[str]:
+        ids = ids_of(texts)
+        read.extend(ids)
+        return ids
+
+    monkeypatch.setattr(evidence_form, "_ids", noting)
+    counts = []
+    for _ in range(2):
+        guard.form(admin)
+        counts.append(len(read))
+        read.clear()
+        guard.cases += [guard._case(f"Case {number}") for number in range(5)]
+
+    assert counts[0] == counts[1] > 0
+    assert admin.page.count(" checked> ") == 2

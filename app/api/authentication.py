@@ -58,12 +58,12 @@ class Authentication:
             raise Forbidden(f"This API key lacks the scope {needed}.")
 
     def _check_program(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Admit a program by the token of its replay. The limit of its requests is that of an API key."""
+        """Admit a program by the token of its replay. All programs of a project have the limit of one API key."""
         sent = (req.auth or "").removeprefix("Bearer ") or next(filter(None, map(req.get_header, _KEY_HEADERS)), "")
         program = req.context.key = self.programs.authenticate(sent.strip())
-        allowance = self.limiter.hit(f"replay {program.replay_id}", project_id=program.project_id)
+        allowance = self.limiter.hit(f"programs {program.project_id}", project_id=program.project_id)
         resp.set_header("RateLimit-Policy", self._policy)
-        _check(resp, allowance, "requests")
+        _check(resp, allowance, "requests of programs", "project")
 
     def _check_metrics_token(self, req: falcon.Request) -> None:
         if not self.metrics_token:
@@ -97,12 +97,12 @@ def count_more(limiter: RateLimiter, resp: falcon.Response, key: ApiKey, scores:
         _check(resp, limiter.hit(key.id, ingest=True, amount=scores), OF_INGEST)
 
 
-def _check(resp: falcon.Response, allowance: Allowance, counted: str) -> None:
+def _check(resp: falcon.Response, allowance: Allowance, counted: str, caller: str = "API key") -> None:
     """Set the headers with the remaining allowance; raise `RateLimited` if it is used up."""
     resp.set_header("RateLimit-Limit", str(allowance.limit))
     resp.set_header("RateLimit-Remaining", str(allowance.remaining))
     resp.set_header("RateLimit-Reset", str(allowance.reset_s))
     if not allowance.allowed:
         raise RateLimited(
-            f"Over the rate limit of {allowance.limit} {counted} per minute and API key.", max(1, allowance.reset_s)
+            f"Over the rate limit of {allowance.limit} {counted} per minute and {caller}.", max(1, allowance.reset_s)
         )

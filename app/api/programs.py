@@ -78,7 +78,7 @@ class _Endpoint(Resource, tag="Replay endpoint"):
         body, resp, wire = _read(call), call.resp, self.wire
         request = _request(call, wire, body, model)
         wire.check(body)
-        received = self.services.programs.chat(call.req.context.key, request)
+        received = self.services.program_requests.chat(call.req.context.key, request)
         if wire.is_streamed(body) if streamed is None else streamed:
             resp.content_type, resp.data = EVENT_STREAM, _streamed(wire, received, body)
         else:
@@ -86,7 +86,7 @@ class _Endpoint(Resource, tag="Replay endpoint"):
 
     def _pass_on(self, call: ApiCall, path: str, model: str = "") -> None:
         request = _request(call, self.wire, _read(call), model)
-        _send(call.resp, self.services.programs.pass_on(call.req.context.key, request, path))
+        _send(call.resp, self.services.program_requests.pass_on(call.req.context.key, request, path))
 
 
 def _described(summary: str, **more: Any) -> Callable[[Method], Method]:
@@ -174,6 +174,7 @@ class ProgramTool(Resource, tag="Replay endpoint"):
     """For programs that call their tools themselves. A call that no model asked for is a step of the turn, too."""
 
     access = ByProgramToken({"POST"})
+    waits = frozenset({"POST"})
 
     @operation(
         "The result of a tool that the program calls, in a replay",
@@ -184,7 +185,7 @@ class ProgramTool(Resource, tag="Replay endpoint"):
     )
     def on_post(self, call: ApiCall, command: Command) -> ToolResult:
         tool_call = ToolCall("", command["name"], command["arguments"])
-        return self.services.programs.tool_result(call.req.context.key, tool_call)
+        return self.services.program_requests.tool_result(call.req.context.key, tool_call)
 
 
 ENDPOINT_ROUTES: tuple[tuple[str, type[Resource]], ...] = (

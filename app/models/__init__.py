@@ -22,6 +22,7 @@ from app.models import (
     model_prices,
     observed,
     organizations,
+    program_events,
     program_replays,
     prompt_versions,
     prompts,

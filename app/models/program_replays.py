@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from sqlalchemy import (
     Boolean,
+    Column,
     ColumnElement,
     Connection,
     DefaultClause,
@@ -25,6 +26,7 @@ from app.models.base import BigInt, MediumBlob, Timestamp, binary, exact, new_ta
 from app.models.experiment_replays import experiment_replays
 from app.models.experiments import experiments
 from app.models.organizations import projects
+from app.models.program_events import remove_events
 from app.models.queries import (
     changes_row,
     columns_of,
@@ -47,10 +49,10 @@ _TOKENS_MAX = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class ProgramReplay:
-    """The program's side of a replay. `version` counts the changes of the transcript, which is None before the first.
+    """The program's side of a replay, with sums of its events: see `app.models.program_events`.
 
     With `tools` "program" its tools ask the replay; else the endpoint answers the model's calls. If it is `offline`,
-    calls of models that are no chat are refused.
+    calls of models that are no chat are refused. `events` is None if a release before 0046 began the replay.
     """
 
     id: int
@@ -58,24 +60,39 @@ class ProgramReplay:
     organization_id: int
     prompt_id: Annotated[int, BigInt]
     replay_id: Annotated[int, BigInt]
-    # The SHA-256 of the token.
-    digest: Annotated[bytes, binary(32)]
     tools: Annotated[ToolsMode, exact(8)]
     offline: Annotated[bool, Boolean(create_constraint=False)]
     expires_at: Annotated[datetime, Timestamp]
-    version: Annotated[int, Integer, DefaultClause("0")]
-    # JSON, encrypted where the instance has a key.
-    transcript: Annotated[bytes | None, MediumBlob]
+    events: Annotated[int | None, Integer]
+    # Calls of models and of tools, with calls under way and failed ones.
+    calls: Annotated[int, Integer, DefaultClause("0")]
+    # Calls of tools in the models' answers.
+    asked: Annotated[int, Integer, DefaultClause("0")]
+    # Bytes of the events' JSON.
+    size: Annotated[int, Integer, DefaultClause("0")]
+    # The turn that is played, counted from 0, and whether it can't go on.
+    turn: Annotated[int, Integer, DefaultClause("0")]
+    stopped: Annotated[bool, Boolean(create_constraint=False), DefaultClause("0")]
+    # Rows of replies, and the steps of comparisons that made them.
+    replied: Annotated[int, Integer, DefaultClause("0")]
+    compared: Annotated[int, Integer, DefaultClause("0")]
 
 
 program_replays = new_table(
     "program_replays",
     ProgramReplay,
+    # The SHA-256 of the token.
+    Column("digest", binary(32), nullable=False),
+    # Counts the locks of the row.
+    Column("version", Integer, server_default="0", nullable=False),
+    # What releases before 0046 stored: JSON of all events, encrypted where the instance has a key.
+    Column("transcript", MediumBlob),
     UniqueConstraint("replay_id"),
     Index("ix_program_replays_prompt_id", "prompt_id"),
     Index("ix_program_replays_project_id", "project_id"),
     Index("ix_program_replays_expires_at", "expires_at"),
 )
+_SUMS = ("events", "calls", "asked", "size", "turn", "stopped", "replied", "compared")
 _C = program_replays.c
 _ROW = select(*columns_of(ProgramReplay, program_replays, organization_id=projects.c.organization_id)).join(
     projects, projects.c.id == _C.project_id
@@ -138,26 +155,36 @@ def find_program(connection: Connection, *, project_id: int, replay_id: int) -> 
     return find_row(connection, ProgramReplay, statement)
 
 
-def lock_program(
-    connection: Connection, *, project_id: int, replay_id: int, version: int | None = None
+def find_authenticated(
+    connection: Connection, *, project_id: int, replay_id: int, digest: bytes
 ) -> ProgramReplay | None:
-    """Count a change of the transcript, which locks the row until the commit, and return the row.
+    """Return the program of a replay if its token has this digest. A wrong token costs what an unknown replay does."""
+    statement = _ROW.where(_C.replay_id == replay_id, _C.project_id == project_id, _C.digest == digest)
+    return find_row(connection, ProgramReplay, statement)
 
-    Returns None if the row is removed, or has another version than `version`.
-    """
+
+def lock_program(connection: Connection, *, project_id: int, replay_id: int) -> ProgramReplay | None:
+    """Lock the row until the commit, and return it; None if it is removed."""
     locked = update(program_replays).where(_C.replay_id == replay_id, _C.project_id == project_id)
-    if version is not None:
-        locked = locked.where(_C.version == version)
     is_locked = changes_row(connection, locked.values(version=_C.version + 1))
     return find_program(connection, project_id=project_id, replay_id=replay_id) if is_locked else None
 
 
-def put_transcript(connection: Connection, *, of: ProgramReplay, transcript: bytes) -> None:
-    """Replace the transcript of a locked row."""
-    update_rows(connection, program_replays, {"id": of.id, "project_id": of.project_id}, transcript=transcript)
+def put_sums(connection: Connection, *, of: ProgramReplay) -> None:
+    """Store the sums of a locked row."""
+    key = {"id": of.id, "project_id": of.project_id}
+    update_rows(connection, program_replays, key, **{name: getattr(of, name) for name in _SUMS})
+
+
+def earlier_transcript(connection: Connection, *, of: ProgramReplay) -> bytes | None:
+    """Return what a release before 0046 stored of the program."""
+    statement = select(_C.transcript).where(_C.id == of.id, _C.project_id == of.project_id)
+    transcript: bytes | None = connection.scalar(statement)
+    return transcript
 
 
 def remove_program(connection: Connection, *, project_id: int, replay_id: int) -> None:
+    remove_events(connection, project_id=project_id, replay_id=replay_id)
     delete_rows(connection, program_replays, project_id=project_id, replay_id=replay_id)
 
 

@@ -98,11 +98,14 @@ def _shared(faulted: FaultedCase, ports: Ports, budget: WorkBudget | None = None
     return shared
 
 
-def converse(case: TestCase, ports: Ports, turn: int, faults: Sequence[Fault] = ()) -> None:
+def converse(
+    case: TestCase, ports: Ports, turn: int, faults: Sequence[Fault] = (), budget: WorkBudget | None = None
+) -> None:
     """Play the turns up to `turn` without verdicts, each with the earlier ones before it.
 
-    Raises `Stop`, and what the model raises: the caller's model ends the conversation by an exception.
+    The comparisons spend from `budget`, by default `COMPARED_MAX` steps. Raises `Stop`, and what the model raises: the
+    caller's model ends the conversation by an exception.
     """
-    shared, messages = _shared(with_faults(case, faults), ports), list[Message]()
+    shared, messages = _shared(with_faults(case, faults), ports, budget), list[Message]()
     for index in range(turn + 1):
         TurnPlayer(shared, index, messages).converse()

@@ -1,6 +1,6 @@
 """Pairs the members of two sequences: by a maximum matching, or by a longest common subsequence."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from app.values.budget import UNLIMITED, OverBudget, WorkBudget
 
@@ -19,6 +19,7 @@ class Matching:
 
     def __init__(self, first: int, then: int = 0, budget: WorkBudget = UNLIMITED) -> None:
         self.owners: dict[int, int] = {}  # right to left
+        self.moved: dict[int, int] = {}  # the owners that the last left changed, that of a free right first
         self._adjacent: dict[int, int] = {}
         self._budget = budget
         self._first = first
@@ -31,7 +32,7 @@ class Matching:
 
     def add(self, left: int, adjacent: int, preferred: int = 0) -> int | None:
         """Add a left that may have each right of `adjacent`; return its right, a free one of `preferred` if it can."""
-        self._adjacent[left] = adjacent
+        self._adjacent[left], self.moved = adjacent, {}
         if candidates := adjacent & preferred & self._free & self._first:
             return self._augment({}, left, lowest_bit(candidates))
         reached: dict[int, int] = {}
@@ -55,6 +56,13 @@ class Matching:
         self._alive = unseen
         return None
 
+    def restore(self, left: int, adjacent: int, moved: Mapping[int, int]) -> None:
+        """Add a left as it was added before, when `moved` were the changed owners, of which the first had none."""
+        self._adjacent[left] = adjacent
+        self.owners.update(moved)
+        if moved:
+            self._free ^= 1 << next(iter(moved))
+
     def _may_go_on(self, steps: int) -> bool:
         try:
             self._budget.spend(1 + _STEPS_OF_A_BIT * steps)
@@ -67,7 +75,7 @@ class Matching:
         self._free ^= 1 << right
         had = {self.owners[owned]: owned for owned in reached}
         while True:
-            self.owners[right] = left
+            self.owners[right] = self.moved[right] = left
             if left not in had:
                 return right
             right = had[left]

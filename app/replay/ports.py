@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from app.chat import Answer, File, Message, Tokens, ToolCall, ToolDefinition
 from app.replay.findings import TurnResult
 from app.replay.judging import JudgedTurn, StepJudgement, TurnJudgement
+from app.replay.replies import Replies
 from app.replay.types import CheckedCall, DeclaredEffect
 
 
@@ -97,7 +98,7 @@ class Ports:
     counts recorded steps of the turns that are replayed; it is called after every answer of the model (turn None) and
     with every finished turn. `cancelled()` is called before every call of the model. `goes_on()` is called after an
     answer in words: a program may call models again in the same turn. `proposed` has the effects that a model proposes
-    for tools with an unknown one, by name.
+    for tools with an unknown one, by name. `replies` are those to the calls of a program in the requests before.
     """
 
     model: ModelPort
@@ -109,3 +110,4 @@ class Ports:
     known: KnownPort | None = None
     goes_on: Callable[[], bool] = lambda: False
     proposed: Mapping[str, DeclaredEffect] = field(default_factory=dict)
+    replies: Replies | None = None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import structs
@@ -15,14 +15,9 @@ from msgspec import structs
 from app.chat import Answer, Message, ToolDefinition
 from app.errors import ProviderError
 from app.replay.ports import RenderedDraft
+from app.replay.replies import CallReply
 from app.replay.types import Fidelity, Missing, OnMissing, TestCase
-
-
-class BegunCall(msgspec.Struct, frozen=True, tag="begun", rename="camel"):
-    """A model is being called. The event is replaced when the call ends. It stays when the call fails."""
-
-    turn: int
-    id: str
+from app.values.structs import convert, decode
 
 
 class ModelCall(msgspec.Struct, frozen=True, tag="model", rename="camel"):
@@ -65,7 +60,7 @@ class TurnStopped(msgspec.Struct, frozen=True, tag="stopped", rename="camel"):
     reason: str
 
 
-ProgramEvent = BegunCall | ModelCall | OtherCall | ProgramAnswer | ToolAsked | TurnStopped
+ProgramEvent = ModelCall | OtherCall | ProgramAnswer | ToolAsked | TurnStopped
 OWN_CALL = "program_"
 """What the ids of calls begin with that the program made without a model."""
 
@@ -80,22 +75,10 @@ class ProgramStep(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """What happened so far in the replay of a program."""
+    """What happened so far in the replay of a program, and the replies to the calls of tools in it."""
 
     events: Sequence[ProgramEvent] = ()
-
-    @property
-    def turn(self) -> int:
-        """The number of the turn that is played; each answer of the program ends one."""
-        return sum(isinstance(event, ProgramAnswer) for event in self.events)
-
-    @property
-    def is_stopped(self) -> bool:
-        return any(isinstance(event, TurnStopped) for event in self.events)
-
-    def is_played(self, turn: int) -> bool:
-        """Return whether the turn is not answered yet, and can go on."""
-        return turn == self.turn and not self.is_stopped
+    replies: Sequence[CallReply | None] = ()
 
     @property
     def model_calls(self) -> list[ModelCall]:
@@ -135,6 +118,12 @@ class Transcript:
                 waiting = None
         if waiting:
             yield waiting
+
+
+def earlier_transcript(written: bytes) -> Transcript:
+    """Return what a release before 0046 stored as one JSON; `begun` are its calls that failed or did not end."""
+    events = [event for event in decode(written, list[dict[str, Any]]) if event["type"] != "begun"]
+    return Transcript(convert(events, list[ProgramEvent]))
 
 
 def program_case(case: TestCase) -> TestCase:

@@ -2,6 +2,7 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import reduce
 from operator import itemgetter, or_
@@ -13,6 +14,7 @@ from app.replay.effects import Tool
 from app.replay.findings import AnsweredBy, ComparisonResult, ProducedCall
 from app.replay.fingerprints import fingerprint, similarity, traits
 from app.replay.matching import Matching, indexes_of, lowest_bit
+from app.replay.replies import CallReply, Replies
 from app.replay.types import CaseStep, CaseTurn, CheckedCall, RemovedCall
 from app.values.budget import OverBudget, WorkBudget
 
@@ -89,16 +91,23 @@ class Recording:
 
     `matching` pairs the calls, counted from 0 in the order in which the model made them, with the turn's steps.
     `accepted[n]` has bit s set where the turn's s-th step accepts the n-th call, or the two are too long to compare.
+    Calls that have known `replies` are not compared, and what is found for the others is added to these.
     """
 
     def __init__(
-        self, recorded: RecordedCalls, steps: Sequence[CaseStep], turn: int, checker: ArgumentsChecker
+        self,
+        recorded: RecordedCalls,
+        steps: Sequence[CaseStep],
+        turn: int,
+        checker: ArgumentsChecker,
+        replies: Replies | None = None,
     ) -> None:
         self.accepted: list[int] = []
         self._recorded = recorded
         self._steps = steps
         self._turn = turn
         self._checker = checker
+        self._replies = Replies() if replies is None else replies
         self._equal: dict[Arguments, int] = {}
         self._comparable: dict[str, int] = {}
         self._lenient: dict[str, int] = {}
@@ -117,9 +126,22 @@ class Recording:
         equals = [self._equal_steps(key) if may else 0 for key, may in zip(keys, allowed, strict=True)]
         first, replies = len(self.accepted), [NO_REPLY] * len(calls)
         self.accepted += [0] * len(calls)
+        known = self._replies.known_of(len(calls))
+        made: list[CallReply | None] = [*known] or [None] * len(calls)
         for n in sorted(range(len(calls)), key=lambda n: not equals[n]):
-            if allowed[n]:
-                replies[n] = self._reply(first + n, *calls[n], equals[n], keys[n])
+            (call, tool), reply = calls[n], made[n]
+            if not allowed[n]:
+                continue
+            if reply is None:
+                reply = made[n] = self._look_up(first + n, call, tool, equals[n])
+            else:
+                self._restore(first + n, call, equals[n], reply)
+            if reply.paired is not None:
+                replies[n] = Reply(self._call(reply.paired), "recording")
+            elif tool.effect == "read":
+                replies[n] = self._borrowed(keys[n])
+        if not known:
+            self._replies.new += made
         return replies
 
     def nearest(self, name: str) -> CheckedCall | None:
@@ -131,35 +153,40 @@ class Recording:
         """Return all recorded calls of this name."""
         return self._recorded.by_name.get(name, [])
 
-    def _reply(self, number: int, call: ToolCall, tool: Tool, equal: int, key: Arguments) -> Reply:
-        accepted, unsure = self._accepting(call, equal)
-        self.accepted[number] = either = accepted | unsure
-        preferred = equal or self._closest(call, accepted) or self._closest(call, unsure)
+    def _look_up(self, number: int, call: ToolCall, tool: Tool, equal: int) -> CallReply:
+        accepted, unsure, undecided = self._accepting(call, equal)
+        self.accepted[number] = either = accepted | unsure | undecided
+        preferred = equal or self._closest(call, accepted) or self._closest(call, unsure | undecided)
         paired = self.matching.add(number, either, preferred)
+        moved = tuple(self.matching.moved.items())
         if paired is None and either and (tool.effect == "read" or tool.extra == "allow"):
-            paired = lowest_bit(equal or accepted or unsure)
-        if paired is not None:
-            return Reply(self._call(paired), "recording")
-        return self._borrowed(key) if tool.effect == "read" else NO_REPLY
+            paired = lowest_bit(equal or accepted or unsure | undecided)
+        decided = tuple(indexes_of(either & ~equal & ~undecided))
+        return CallReply(decided, lowest_bit(undecided) if undecided else None, paired, moved)
 
-    def _accepting(self, call: ToolCall, equal: int) -> tuple[int, int]:
+    def _restore(self, number: int, call: ToolCall, equal: int, known: CallReply) -> None:
+        either = equal | _bits(known.accepted)
+        if known.undecided is not None:
+            either |= self._comparable_steps(call.name) & ~((1 << known.undecided) - 1)
+        self.accepted[number] = either
+        self.matching.restore(number, either, dict(known.moved))
+
+    def _accepting(self, call: ToolCall, equal: int) -> tuple[int, int, int]:
         """Return the bits of the turn's steps that accept a call, which include the `equal` ones, and of open ones.
 
-        A call with recorded arguments leaves nothing open. If the budget is used up, open are all steps that no
-        comparison has excluded: a person compares them.
+        A call with recorded arguments leaves nothing open. The last bits are those of steps that are open because the
+        budget is used up, before any comparison excluded them: a person compares them.
         """
         steps = self._lenient_steps(call.name) if equal else self._comparable_steps(call.name)
         accepted, unsure, waiting = equal, 0, steps & ~equal
-        try:
+        with suppress(OverBudget):
             for index in indexes_of(waiting):
                 self._checker.budget.spend(1)
                 result = self._checker.compare_call(self._call(index), call)
                 accepted |= (result == "passed") << index
                 unsure |= (result == "needs_review") << index
                 waiting ^= 1 << index
-        except OverBudget:
-            unsure |= waiting
-        return accepted, 0 if equal else unsure
+        return (accepted, 0, 0) if equal else (accepted, unsure, waiting)
 
     def _closest(self, call: ToolCall, steps: int) -> int:
         """Return the bit of the free step, of several, with the most similar arguments."""

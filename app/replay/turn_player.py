@@ -83,7 +83,7 @@ class TurnPlayer:
 
     @cached_property
     def recording(self) -> Recording:
-        return Recording(self.shared.recorded, self.turn.steps, self.index, self.checker)
+        return Recording(self.shared.recorded, self.turn.steps, self.index, self.checker, self.ports.replies)
 
     @cached_property
     def removed(self) -> frozenset[Arguments]:

@@ -71,6 +71,7 @@ from app.services.replays.claims import ReplaySweeper
 from app.services.replays.effect_proposer import EffectProposer
 from app.services.replays.history import ReplayHistory
 from app.services.replays.player import ReplayPlayer
+from app.services.replays.program_requests import ProgramRequests
 from app.services.replays.program_sweeper import ProgramSweeper
 from app.services.replays.programs import ProgramService
 from app.services.replays.service import ReplayService
@@ -162,6 +163,7 @@ class Services:
     owners: Owners
     prices: PriceService
     program_experiments: ProgramExperiments
+    program_requests: ProgramRequests
     program_sweeper: ProgramSweeper
     programs: ProgramService
     projects: ProjectService
@@ -300,7 +302,7 @@ def _add_calls(parts: ServiceParts, backends: Backends) -> None:
     def stopping() -> bool:
         return backends.broker.stopping
 
-    parts.make(partial(ProgramService, call_timeout_s=call_timeout_s))
+    parts.make(partial(ProgramRequests, call_timeout_s=call_timeout_s))
     parts.make(partial(ReplayPlayer, database=background, call_timeout_s=call_timeout_s, stopping=stopping))
     parts.make(partial(EffectProposer, database=background, call_timeout_s=call_timeout_s))
     parts.make(partial(OnlineCheckRunner, database=background, call_timeout_s=call_timeout_s, stopping=stopping))

@@ -132,6 +132,7 @@ def _days_of_tables(policy: DataPolicy) -> tuple[tuple[str, int | None], ...]:
 
 # Tables of a prompt's rows, each before the tables that it refers to.
 OF_PROMPT = (
+    "program_events",
     "program_replays",
     "replays",
     "known_verdicts",

@@ -100,14 +100,19 @@ class Preparation:
     reader: PromptReader
     programs: ProgramStore
 
-    def prepare(self, connection: Connection, row: ReplayRow) -> Prepared:
-        """Return the parts of a replay; raises `NotFound` or `Invalid` if one of them no longer exists."""
+    def prepare(self, connection: Connection, row: ReplayRow, program: Transcript | None = None) -> Prepared:
+        """Return the parts of a replay; raises `NotFound` or `Invalid` if one of them no longer exists.
+
+        `program` is what the replay's program did, if that is read already.
+        """
         head = self.reader.head(connection, project_id=row.project_id, prompt_id=row.prompt_id)
         played = _played(connection, row)
-        case, program = load_case(resolved(played.document, head)), None
+        case = load_case(resolved(played.document, head))
         if row.external:
-            stored = self.programs.find(connection, project_id=row.project_id, replay_id=row.id)
-            case, program = program_case(case), require(stored, "What the program did was removed.").transcript
+            case = program_case(case)
+            if program is None:
+                stored = self.programs.find(connection, project_id=row.project_id, replay_id=row.id)
+                program = require(stored, "What the program did was removed.").transcript
         snapshot = self.drafts(connection, head, row).of(case, played.created_at)
         max_cost = row.budget_id and budgets.find_max_cost(connection, experiment_id=row.budget_id)
         tools = program.tools if program else snapshot.tools

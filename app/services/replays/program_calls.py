@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from secrets import token_hex
 from typing import Any
 
 import msgspec
@@ -20,7 +19,6 @@ from app.providers.types import ModelConfig
 from app.replay.findings import TurnResult
 from app.replay.ports import JudgePort, KnownPort, Ports
 from app.replay.program import (
-    BegunCall,
     ModelCall,
     OtherCall,
     ProgramDraft,
@@ -29,11 +27,11 @@ from app.replay.program import (
     RecordedProgram,
     Transcript,
 )
-from app.services.replays.program_store import NO_TURN, ChangedMeanwhile, ProgramStore
+from app.replay.replies import Replies
+from app.services.replays.program_store import BUSY, NO_TURN, ChangedMeanwhile, ProgramStore
 from app.services.replays.program_upstream import ProgramRequest, Upstream
 from app.services.runs.outcome import nok_status
 
-BUSY = "Too many calls of the program came at the same time; send this one again."
 # What is paid has to be stored, however long the request lasts already.
 STORED_WITHIN_S = 30
 EXCHANGE_BYTES = 20 * 1024 * 1024
@@ -61,17 +59,18 @@ class PaidCalls:
         self,
         request: ProgramRequest,
         body: Body,
+        known: Transcript,
         event_of: Callable[[Answer, Transcript | None], ProgramEvent],
         *,
         other_path: str | None = None,
     ) -> tuple[Answer, Any, Transcript | None]:
         """Return the model's answer, its JSON, and what is stored then; None if the turn has ended meanwhile.
 
-        `other_path` is that of a call that is no chat. Raises `ProviderError`, and as `ProgramStore.begin` and `end`.
+        `known` is what was stored when the request read it. `other_path` is that of a call that is no chat. Raises
+        `ProviderError`, and as `ProgramStore.begin` and `end`.
         """
         self.check_cost()
-        call = BegunCall(self.turn, token_hex(8))
-        self.store.begin(self.row, call)
+        self.store.begin(self.row, self.turn)
         path, is_chat = other_path or request.wire.path(request.model), other_path is None
         try:
             answer, received = self.upstream.ask(request, path, body, is_chat=is_chat)
@@ -84,7 +83,8 @@ class PaidCalls:
             raise
         with deadline.within(STORED_WITHIN_S):
             usage = self.upstream.usage(request, answer.tokens)
-            return answer, received, self.store.end(self.row, call, partial(event_of, answer), usage)
+            after = self.store.end(self.row, self.turn, known, partial(event_of, answer), usage)
+        return answer, received, after
 
 
 @dataclass(slots=True)
@@ -172,7 +172,7 @@ class LiveProgram:
     def _ask(self) -> None:
         """Ask the real model. The next steps are those of calls that ended meanwhile, then that of this one."""
         exchange, before = self.exchange, self.transcript
-        answer, received, after = exchange.calls.ask(exchange.request, self._body, self._event)
+        answer, received, after = exchange.calls.ask(exchange.request, self._body, before, self._event)
         if after is None:
             exchange.keep(len(before.model_calls), received)
             raise ExchangeOver if self._is_for_program(answer) else Conflict(NO_TURN)
@@ -218,4 +218,5 @@ def program_ports(
         cancelled=cancelled,
         known=known,
         goes_on=program.goes_on,
+        replies=Replies(transcript.replies),
     )

@@ -1,10 +1,11 @@
-"""Stores what a program did in a replay: read, changed under the lock of its row, and removed when it is judged."""
+"""Stores what a program did in a replay: rows that are added under the lock of the replay's row, with sums in it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 
 import msgspec
 from sqlalchemy import Connection
@@ -12,14 +13,27 @@ from sqlalchemy import Connection
 from app.database.transactions import Database
 from app.encryption import ContentCipher
 from app.errors import Conflict, Invalid
-from app.models import program_replays
+from app.models import program_events, program_replays
+from app.models.program_events import RowKind
 from app.models.program_replays import ProgramReplay
-from app.replay.program import BegunCall, ProgramAnswer, ProgramEvent, Transcript, TurnStopped
+from app.replay.program import (
+    ModelCall,
+    ProgramAnswer,
+    ProgramEvent,
+    Transcript,
+    TurnStopped,
+    earlier_transcript,
+)
+from app.replay.reader import COMPARED_MAX
+from app.replay.replies import CallReply
 from app.values.structs import decode
 
-EVENTS_MAX = 1000
+CALLS_MAX = 1000
 """Calls of models and of tools in one replay."""
+ASKED_MAX = 5000
+"""Calls of tools in the models' answers of one replay, as a test case has at most so many steps."""
 TRANSCRIPT_BYTES = 4 * 1024 * 1024
+BUSY = "Too many calls of the program came at the same time; send this one again."
 NO_TURN = "The replay has no turn that the program could answer."
 _PLAIN, _ENCRYPTED = b"\0", b"\1"
 
@@ -43,39 +57,46 @@ class ProgramStore:
 
     def find(self, connection: Connection, *, project_id: int, replay_id: int) -> StoredProgram | None:
         row = program_replays.find_program(connection, project_id=project_id, replay_id=replay_id)
-        return None if row is None else StoredProgram(row, self._transcript(row.transcript))
+        if row is None:
+            return None
+        if row.events is None:
+            kept = program_replays.earlier_transcript(connection, of=row)
+            return StoredProgram(row, earlier_transcript(self._opened(kept) if kept else b"[]"))
+        replies = tuple(chain.from_iterable(self._replies(connection, row)))
+        return StoredProgram(row, Transcript(self._events(connection, row), replies))
 
     def add(self, stored: StoredProgram, event: ProgramEvent) -> StoredProgram:
         """Add an event; returns what is stored then.
 
         Raises `ChangedMeanwhile`, and `Invalid` for more than a replay may have.
         """
-        events = (*stored.transcript.events, event)
-        if excess := _excess(events):
-            raise Invalid(excess)
 
         def work(connection: Connection) -> StoredProgram:
-            locked = self._locked(connection, stored.row, version=stored.row.version)
-            if locked is None:
-                raise ChangedMeanwhile("Another call of the program came at the same time; send this one again.")
-            return self._put(connection, locked.row, events)
+            locked = self._locked(connection, stored.row)
+            if locked is None or locked.events != len(stored.transcript.events):
+                raise ChangedMeanwhile(BUSY)
+            row, excess = self._put(connection, locked, event, calls=int(not isinstance(event, ProgramAnswer)))
+            if excess:
+                raise Invalid(excess)
+            return StoredProgram(row, Transcript((*stored.transcript.events, event)))
 
         return self.database.retrying(work)
 
-    def begin(self, row: ProgramReplay, call: BegunCall) -> None:
-        """Keep a place for a call of a model, before the call is paid.
+    def begin(self, row: ProgramReplay, turn: int) -> None:
+        """Count a call of a model, before the call is paid.
 
         Raises `Conflict` if the turn of the call is not played now. Raises `Invalid` where the replay has all that it
         may have; the replay then ends with this turn.
         """
 
         def work(connection: Connection) -> str | None:
-            stored = self._locked(connection, row)
-            if stored is None or not self._is_played(connection, stored, call.turn):
+            locked = self._locked(connection, row)
+            if locked is None or not _is_played(connection, locked, turn):
                 raise Conflict(NO_TURN)
-            before = stored.transcript.events
-            excess = _excess((*before, call))
-            self._put(connection, stored.row, (*before, TurnStopped(call.turn, excess) if excess else call))
+            if excess := _excess(replace(locked, calls=locked.calls + 1)):
+                self._put(connection, locked, TurnStopped(turn, excess))
+            else:
+                program_replays.put_sums(connection, of=replace(locked, calls=locked.calls + 1))
             return excess
 
         if excess := self.database.retrying(work):
@@ -84,73 +105,140 @@ class ProgramStore:
     def end(
         self,
         row: ProgramReplay,
-        call: BegunCall,
+        turn: int,
+        known: Transcript,
         event_of: Callable[[Transcript | None], ProgramEvent],
         usage: Mapping[str, float],
     ) -> Transcript | None:
-        """Replace a begun call by its event, and add the call's usage to the replay's in any case.
+        """Add the event of a begun call, and add the call's usage to the replay's in any case.
 
         Returns what is stored then; None if the turn of the call has ended meanwhile. `event_of` gets what is stored
-        before, or None in that case. Raises `Invalid` for more than a replay may have; the replay then ends with this
-        turn.
+        before, or None in that case. `known` is the first part of it. Raises `Invalid` for more than a replay may have;
+        the replay then ends with this turn.
         """
 
         def work(connection: Connection) -> tuple[Transcript | None, str | None]:
-            stored = self._locked(connection, row)
+            locked = self._locked(connection, row)
             program_replays.count_usage(connection, of=row, usage=usage)
-            if stored is None:
+            if locked is None:
                 return None, None
-            before = _without(stored.transcript, call)
-            is_played = self._is_played(connection, stored, call.turn)
-            events = (*before.events, event_of(before if is_played else None))
-            if excess := _excess(events):
-                events = (*before.events, TurnStopped(call.turn, excess))
-            after = self._put(connection, stored.row, events)
-            return after.transcript if is_played else None, excess
+            before = None
+            if _is_played(connection, locked, turn):
+                later = self._events(connection, locked, since=len(known.events))
+                before = Transcript((*known.events, *later))
+            event = event_of(before)
+            _, excess = self._put(connection, locked, event)
+            if excess:
+                self._put(connection, locked, TurnStopped(turn, excess))
+            return before and Transcript((*before.events, event)), excess
 
         after, excess = self.database.retrying(work)
         if excess:
             raise Invalid(excess)
         return after
 
+    def keep(self, row: ProgramReplay, replies: Sequence[CallReply | None], steps: int) -> ProgramReplay:
+        """Add replies to the calls of an answer, and the `steps` that their comparisons needed; returns the row then.
+
+        `row` counts the replies that were known before. Another request may have added the same ones meanwhile. Raises
+        `ChangedMeanwhile` if these differ.
+        """
+        after = replace(row, replied=row.replied + 1)
+
+        def work(connection: Connection) -> None:
+            locked = self._locked(connection, row)
+            if locked is None:
+                raise ChangedMeanwhile(BUSY)
+            later = self._replies(connection, locked, since=row.replied)
+            if later and later[0] != replies:
+                raise ChangedMeanwhile(BUSY)
+            locked = replace(locked, compared=min(locked.compared + steps, COMPARED_MAX))
+            if not later:
+                locked = replace(locked, replied=after.replied)
+                body = self._sealed(msgspec.json.encode(replies))
+                program_events.add_event(connection, _owner(row), kind="replies", number=row.replied, body=body)
+            program_replays.put_sums(connection, of=locked)
+
+        self.database.retrying(work)
+        return after
+
+    def stop(self, row: ProgramReplay, event: TurnStopped) -> None:
+        """End the replay with the turn that is played."""
+
+        def work(connection: Connection) -> None:
+            locked = self._locked(connection, row)
+            if locked is None or not _is_played(connection, locked, event.turn):
+                raise ChangedMeanwhile(BUSY)
+            self._put(connection, locked, event)
+
+        self.database.retrying(work)
+
     def count_failed(self, row: ProgramReplay, usage: Mapping[str, float]) -> None:
-        """Add to the replay's usage that of a begun call that has failed, which stays a begun call."""
+        """Add to the replay's usage that of a begun call that has failed."""
         self.database.retrying(partial(program_replays.count_usage, of=row, usage=usage))
 
-    def _locked(
-        self, connection: Connection, row: ProgramReplay, *, version: int | None = None
-    ) -> StoredProgram | None:
+    def _locked(self, connection: Connection, row: ProgramReplay) -> ProgramReplay | None:
+        return program_replays.lock_program(connection, project_id=row.project_id, replay_id=row.replay_id)
+
+    def _put(
+        self, connection: Connection, row: ProgramReplay, event: ProgramEvent, *, calls: int = 0
+    ) -> tuple[ProgramReplay, str | None]:
+        """Add an event to a locked row, and return the row then. Returns why it is not added where it may not be.
+
+        A replay can always end. `calls` is how many calls are counted with the event.
+        """
+        written, number = msgspec.json.encode(event), row.events or 0
+        after = replace(
+            row,
+            events=number + 1,
+            calls=row.calls + calls,
+            asked=row.asked + (len(event.answer.tool_calls) if isinstance(event, ModelCall) else 0),
+            size=row.size + len(written),
+            turn=row.turn + isinstance(event, ProgramAnswer),
+            stopped=row.stopped or isinstance(event, TurnStopped),
+        )
+        if not after.stopped and (excess := _excess(after)):
+            return row, excess
+        program_replays.put_sums(connection, of=after)
+        program_events.add_event(connection, _owner(row), kind="event", number=number, body=self._sealed(written))
+        return after, None
+
+    def _events(self, connection: Connection, row: ProgramReplay, *, since: int = 0) -> Sequence[ProgramEvent]:
+        return decode(self._list(connection, row, "event", since), list[ProgramEvent])
+
+    def _replies(
+        self, connection: Connection, row: ProgramReplay, *, since: int = 0
+    ) -> Sequence[list[CallReply | None]]:
+        """Return the replies to the calls of each answer."""
+        return decode(self._list(connection, row, "replies", since), list[list[CallReply | None]])
+
+    def _list(self, connection: Connection, row: ProgramReplay, kind: RowKind, since: int = 0) -> bytes:
+        """Return the JSON of a list of the rows of a kind."""
         ids = {"project_id": row.project_id, "replay_id": row.replay_id}
-        locked = program_replays.lock_program(connection, **ids, version=version)
-        return None if locked is None else StoredProgram(locked, self._transcript(locked.transcript))
+        bodies = program_events.bodies_of(connection, **ids, kind=kind, since=since)
+        return b"[" + b",".join(map(self._opened, bodies)) + b"]"
 
-    def _is_played(self, connection: Connection, stored: StoredProgram, turn: int) -> bool:
-        return stored.transcript.is_played(turn) and program_replays.is_played(connection, of=stored.row)
+    def _sealed(self, written: bytes) -> bytes:
+        return _ENCRYPTED + self.cipher.encrypt(written) if self.cipher else _PLAIN + written
 
-    def _put(self, connection: Connection, row: ProgramReplay, events: Sequence[ProgramEvent]) -> StoredProgram:
-        written = msgspec.json.encode(events)
-        kept = _ENCRYPTED + self.cipher.encrypt(written) if self.cipher else _PLAIN + written
-        program_replays.put_transcript(connection, of=row, transcript=kept)
-        return StoredProgram(replace(row, transcript=kept), Transcript(events))
-
-    def _transcript(self, kept: bytes | None) -> Transcript:
-        if kept is None:
-            return Transcript()
-        written = self.cipher.decrypt(kept[1:]) if kept[:1] == _ENCRYPTED else kept[1:]
-        return Transcript(tuple(decode(written, list[ProgramEvent])))
+    def _opened(self, kept: bytes) -> bytes:
+        return self.cipher.decrypt(kept[1:]) if kept[:1] == _ENCRYPTED else kept[1:]
 
 
-def _without(transcript: Transcript, call: BegunCall) -> Transcript:
-    return Transcript(tuple(event for event in transcript.events if event != call))
+def _owner(row: ProgramReplay) -> dict[str, int]:
+    return {"project_id": row.project_id, "prompt_id": row.prompt_id, "replay_id": row.replay_id}
 
 
-def _excess(events: Sequence[ProgramEvent]) -> str | None:
-    """Return why a replay may not have these events, of which the last one is new. A replay can always end."""
-    if isinstance(events[-1], TurnStopped):
-        return None
-    calls = sum(not isinstance(event, ProgramAnswer | TurnStopped) for event in events)
-    if calls > EVENTS_MAX and not isinstance(events[-1], ProgramAnswer):
-        return f"A replay of a program has at most {EVENTS_MAX} calls of models and tools."
-    if len(msgspec.json.encode(events)) > TRANSCRIPT_BYTES:
+def _is_played(connection: Connection, row: ProgramReplay, turn: int) -> bool:
+    return row.turn == turn and not row.stopped and program_replays.is_played(connection, of=row)
+
+
+def _excess(row: ProgramReplay) -> str | None:
+    """Return why a replay may not have these sums."""
+    if row.calls > CALLS_MAX:
+        return f"A replay of a program has at most {CALLS_MAX} calls of models and tools."
+    if row.asked > ASKED_MAX:
+        return f"A replay of a program has at most {ASKED_MAX} calls of tools in its models' answers."
+    if row.size > TRANSCRIPT_BYTES:
         return f"The calls of a replay have at most {TRANSCRIPT_BYTES // 2**20} MiB together."
     return None

@@ -31,6 +31,7 @@ class ToolLookup:
     """
 
     transcript: Transcript
+    turn: int
     call: ToolCall
     store: Callable[[ProgramEvent], None]
     calls_are_answered: bool
@@ -52,7 +53,7 @@ class ToolLookup:
         """Return the next answer; raises `ExchangeOver` when the call has its result, which is `found`."""
         if self._given == len(self._steps):
             if called := self._waiting(messages):
-                self.store(ToolAsked(self.transcript.turn, called.id))
+                self.store(ToolAsked(self.turn, called.id))
                 results = (message.text for message in messages if message.tool_call_id == called.id)
                 self.found = _result(next(results))
                 raise ExchangeOver
@@ -79,7 +80,7 @@ class ToolLookup:
     def _add(self) -> None:
         """Let the program's own call be one more step of the turn."""
         call = ToolCall(f"{OWN_CALL}{len(self.transcript.events)}", self.call.name, self.call.arguments)
-        event = ModelCall(self.transcript.turn, Answer("", (call,)))
+        event = ModelCall(self.turn, Answer("", (call,)))
         self.store(event)
         self.transcript = Transcript((*self.transcript.events, event))
         self._steps.append(ProgramStep(event.answer, None))

@@ -120,7 +120,7 @@ def test_a_snapshot_of_a_model_and_an_unknown_model_with_a_price_have_costs(worl
 def test_no_call_is_paid_beyond_the_number_of_calls(
     world: World, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(program_store, "EVENTS_MAX", 1)
+    monkeypatch.setattr(program_store, "CALLS_MAX", 1)
     replay, program = begin(world, case_of(world, THANKS)["id"])
     upstream.script(WELCOME)
 
@@ -136,7 +136,7 @@ def test_no_call_is_paid_beyond_the_number_of_calls(
 def test_calls_at_the_same_time_keep_to_the_number_of_calls(
     world: World, upstream: Upstream, held: Held, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(program_store, "EVENTS_MAX", 2)
+    monkeypatch.setattr(program_store, "CALLS_MAX", 2)
     _replay, program = begin(world, case_of(world, THANKS)["id"])
     upstream.script(*[held.reply(raw=b"{}")] * 4)
     calls = [held.begin(embed, program) for _ in range(2)]
@@ -151,7 +151,7 @@ def test_calls_at_the_same_time_keep_to_the_number_of_calls(
 def test_a_failed_call_counts_for_the_number_of_calls_and_costs_nothing(
     world: World, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(program_store, "EVENTS_MAX", 2)
+    monkeypatch.setattr(program_store, "CALLS_MAX", 2)
     replay, program = begin(world, case_of(world, THANKS)["id"])
     upstream.script(Reply(status=400), VECTOR, VECTOR)
 
@@ -171,7 +171,7 @@ def test_an_answer_that_can_not_be_used_is_counted_as_the_most_that_its_call_can
     world: World, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.container.services.models.sync_catalogue()
-    monkeypatch.setattr(program_store, "EVENTS_MAX", 2)
+    monkeypatch.setattr(program_store, "CALLS_MAX", 2)
     replay, program = begin(world, case_of(world, THANKS)["id"])
     upstream.script(*[unusable({"prompt_tokens": 1000, "completion_tokens": 400})] * 3)
 
@@ -304,8 +304,8 @@ def test_each_of_many_calls_at_the_same_time_is_stored_and_counted_without_anoth
     world: World, upstream: Upstream, held: Held, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stored: list[int] = []
-    put = program_replays.put_transcript
-    monkeypatch.setattr(program_replays, "put_transcript", lambda *args, **of: (stored.append(1), put(*args, **of))[1])
+    put = program_replays.put_sums
+    monkeypatch.setattr(program_replays, "put_sums", lambda *args, **of: (stored.append(1), put(*args, **of))[1])
     replay, program = begin(world, case_of(world, THANKS)["id"])
     number = 12
     upstream.script(*[held.reply(text="You are welcome.")] * number)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from typing import Any
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -19,6 +21,7 @@ from app.replay.changes import change_case
 from app.replay.commands import acting_part, command_reads
 from app.replay.documents import dump
 from app.replay.effect_proposals import UnknownTool, propose_effects, proposed_effects
+from app.replay.engine import converse
 from app.replay.excerpts import only_turn
 from app.replay.fault_types import Fault, Variant
 from app.replay.faults import require_variants, with_faults
@@ -26,7 +29,8 @@ from app.replay.judge import ModelJudge
 from app.replay.judging import JudgedCall, JudgedTurn, OpenStep, StepEvidence
 from app.replay.known import TurnDigests
 from app.replay.ports import Ports
-from app.replay.program import ModelCall, ProgramAnswer, RecordedProgram, Transcript
+from app.replay.program import ModelCall, ProgramAnswer, RecordedProgram, Transcript, earlier_transcript
+from app.replay.replies import Replies
 from app.replay.session_pieces import is_piece
 from app.replay.statements import sql_reads
 from app.replay.types import Fidelity, Missing, TestCase, ToolRules
@@ -86,16 +90,31 @@ def program(size: int) -> Work:
         tools = (ToolDefinition(f"t{number}", "d", {}),)
         events += [ModelCall(number, asked, "", tools), ModelCall(number, says("a")), ProgramAnswer(number, "b")]
 
+    written = msgspec.json.encode([*events, {"type": "begun", "turn": 0, "id": "1"}])
+
     def work() -> None:
         transcript = Transcript(tuple(events))
-        assert transcript.turn == size
         assert not transcript.instruction
         assert len(transcript.tools) == size
-        assert not transcript.is_stopped
         transcript.calls_in(0)
         recorded = RecordedProgram(transcript)
         for _ in range(2 * size):
             recorded.answer("", (), ())
+        assert len(earlier_transcript(written).events) == len(events)
+
+    return work
+
+
+def replies(size: int) -> Work:
+    """Call a tool as often as it was recorded, with other arguments, and play these calls again with their replies."""
+    case = TestCase(turns=(turn("?", *[call("get", {"n": n}, n) for n in range(size)]),))
+    calls = Answer("", tuple(ToolCall(f"c{n}", "get", {"n": n, "more": n}) for n in range(size)))
+
+    def work() -> None:
+        made = Replies()
+        for known in (made, Replies(made.new)):
+            ports = dataclasses.replace(replays.ports(replays.Scripted([calls])), replies=known)
+            converse(case, ports, 0, budget=WorkBudget(1_000))
 
     return work
 
@@ -223,6 +242,7 @@ WORKS: dict[str, Make] = {
     "a judge": judge,
     "effects of tools": effects,
     "a program": program,
+    "replies": replies,
     "changes": changed,
     "faults": faults,
     "a recorded session": recorded_session,

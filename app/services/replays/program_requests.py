@@ -1,0 +1,175 @@
+"""The requests of programs in replays: their calls of models and tools, which the recording and real models answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from sqlalchemy import Connection
+
+from app.chat import Answer, Message, ToolCall, ToolDefinition
+from app.database.transactions import Database
+from app.errors import Conflict, Invalid
+from app.models import language_models, program_replays
+from app.models.program_replays import ProgramReplay
+from app.providers.types import ProviderPort
+from app.replay.engine import converse
+from app.replay.playing import Stop
+from app.replay.ports import Ports
+from app.replay.program import OtherCall, ProgramEvent, TurnStopped
+from app.replay.reader import COMPARED_MAX
+from app.replay.replies import Replies
+from app.services.language_models.credentials import CredentialService
+from app.services.language_models.prices import PriceService
+from app.services.replays.budget import cost_reached, is_spent
+from app.services.replays.played_programs import PlayedProgram, PlayedPrograms, repeated
+from app.services.replays.program_calls import Exchange, ExchangeOver, LiveProgram, PaidCalls
+from app.services.replays.program_store import NO_TURN, ProgramStore
+from app.services.replays.program_tools import ToolLookup, ToolResult
+from app.services.replays.program_upstream import ProgramRequest, Upstream, model_of, snapshots_of
+from app.timestamps import Now
+from app.values.budget import WorkBudget
+
+COMPARED_AT_ONCE = 500_000
+"""Steps of the comparisons of one request, of the `COMPARED_MAX` of its replay: half a second of a processor."""
+
+
+@dataclass(slots=True)
+class KeptReplies:
+    """The engine's `ModelPort` that stores the replies to calls of tools before its program goes on."""
+
+    program: LiveProgram | ToolLookup
+    store: ProgramStore
+    row: ProgramReplay
+    replies: Replies
+    budget: WorkBudget
+    _counted: int = field(default=0, init=False)
+
+    def answer(self, instruction: str, messages: Sequence[Message], tools: Sequence[ToolDefinition]) -> Answer:
+        self.keep()
+        return self.program.answer(instruction, messages, tools)
+
+    def keep(self) -> None:
+        """Store new replies. Raises `ChangedMeanwhile`."""
+        if self.replies.new:
+            self.row = self.store.keep(self.row, self.replies.new, self.budget.spent - self._counted)
+            self.replies.new, self._counted = [], self.budget.spent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramRequests:
+    database: Database
+    now: Now
+    played: PlayedPrograms
+    store: ProgramStore
+    providers: ProviderPort
+    prices: PriceService
+    credentials: CredentialService
+    call_timeout_s: float
+
+    def chat(self, row: ProgramReplay, request: ProgramRequest) -> Any:
+        """Return the JSON of the model's answer that the program gets, after calls of its tools were answered.
+
+        Raises `Invalid` where the replay can't go on, `ProviderError`, and `Conflict` when the turn has ended.
+        """
+        exchange: Exchange | None = None
+
+        def answered() -> Any:
+            nonlocal exchange
+            played = self.played.open(row)
+            exchange = exchange or Exchange(request, self._calls(played, request))
+            if played.turn != exchange.calls.turn:
+                raise Conflict(NO_TURN)
+            self._converse(played, LiveProgram(played.stored.transcript, exchange, row.tools == "endpoint"))
+            return exchange.last
+
+        return repeated(answered)
+
+    def tool_result(self, row: ProgramReplay, call: ToolCall) -> ToolResult:
+        """Return what a tool that the program calls has to return; raises as `chat`."""
+
+        def looked_up() -> ToolResult:
+            played = self.played.open(row)
+            stored = played.stored
+
+            def store(event: ProgramEvent) -> None:
+                nonlocal stored
+                stored = self.store.add(stored, event)
+
+            lookup = ToolLookup(stored.transcript, played.turn, call, store, row.tools == "endpoint")
+            self._converse(played, lookup)
+            assert lookup.found  # noqa: S101 - the conversation ends with it
+            return lookup.found
+
+        return repeated(looked_up)
+
+    def pass_on(self, row: ProgramReplay, request: ProgramRequest, path: str) -> Any:
+        """Return the JSON of a model's answer that is no chat, such as embeddings; raises as `chat`."""
+        if row.offline:
+            raise Invalid(f"The replay is offline: {path} is no chat, and no other model is called.")
+        played = self.played.open(row)
+        calls, known = self._calls(played, request), played.stored.transcript
+        event = OtherCall(calls.turn, path, request.model)
+        _, received, _ = calls.ask(request, request.body, known, lambda _answer, _before: event, other_path=path)
+        return received
+
+    def _calls(self, played: PlayedProgram, request: ProgramRequest) -> PaidCalls:
+        """Return the calls of a request, in the turn that is played now. Raises `Invalid` for a disabled model."""
+        row = played.stored.row
+        with self.database.read() as connection:
+            named = {"organization_id": row.organization_id}
+            rows = language_models.find_models_named(connection, name=request.model, **named)
+            if not rows:
+                rows = snapshots_of(language_models.list_models(connection, **named), request.model)
+            prices = self.prices.book(connection, project_id=row.project_id)
+        known = model_of(rows, request.wire)
+        upstream = Upstream(row.organization_id, known, prices, self.providers, self.credentials, self.call_timeout_s)
+        return PaidCalls(self.store, row, upstream, played.turn, partial(self._check_cost, played))
+
+    def _check_cost(self, played: PlayedProgram) -> None:
+        """Raise `Invalid` if the replay's experiment has cost its limit, and cancel what its program has not played.
+
+        A program can't answer without its model, so what it does then is no failure of the program.
+        """
+        row, max_cost, experiment_id = played.prepared.row, played.prepared.max_cost, played.prepared.row.budget_id
+        if max_cost is None or experiment_id is None:
+            return
+        if not is_spent(self.database, experiment_id=experiment_id, replay_id=row.id, max_cost=max_cost):
+            return
+        end = {"status": "cancelled", "error": cost_reached(max_cost), "finished_at": self.now(), "claim": None}
+
+        def work(connection: Connection) -> None:
+            program_replays.leave_replay(connection, of=played.stored.row, values=end)
+            key = {"project_id": row.project_id, "experiment_id": experiment_id}
+            program_replays.leave_awaiting(connection, **key, values=end)
+
+        self.database.retrying(work)
+        raise Invalid(cost_reached(max_cost))
+
+    def _converse(self, played: PlayedProgram, program: LiveProgram | ToolLookup) -> None:
+        """Play the conversation until the program gets its answer. Raises `Invalid` where the replay can't go on."""
+        row, prepared = played.stored.row, played.prepared
+        kept = KeptReplies(program, self.store, row, Replies(played.stored.transcript.replies), _budget(row))
+        ports = Ports(
+            model=kept,
+            draft=program.draft,
+            judge=None,
+            goes_on=program.goes_on,
+            proposed=prepared.proposed,
+            replies=kept.replies,
+        )
+        try:
+            converse(prepared.case, ports, played.turn, prepared.faults, kept.budget)
+        except ExchangeOver:
+            return
+        except Stop as stop:
+            kept.keep()
+            self.store.stop(played.stored.row, TurnStopped(played.turn, str(stop)))
+            raise Invalid(f"The replay ends with this turn: {stop}.") from stop
+        raise AssertionError("a program's turn ends by an answer")
+
+
+def _budget(row: ProgramReplay) -> WorkBudget:
+    return WorkBudget(min(COMPARED_AT_ONCE, COMPARED_MAX - row.compared))

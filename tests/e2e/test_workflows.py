@@ -162,7 +162,7 @@ def pull_request(request: pytest.FixtureRequest, client: Client, forge: Forge, t
         client, tmp_path, "prompts", "pull", "--prompt", str(prompt_id), str(repository / "prompts/support.md")
     )
     assert pulled.returncode == 0, pulled.stderr
-    (repository / "agent.py").write_text(AGENT)
+    (repository / "gate.py").write_text(AGENT)
     git(repository, "init", "-q")
     git(repository, "add", ".")
     git(repository, "commit", "-qm", "Add the agent and its prompt")
@@ -196,7 +196,7 @@ def test_a_change_that_breaks_a_step_one_time_in_three_is_reported_and_its_repai
 
 
 def test_a_pull_request_that_changes_no_prompt_gets_no_comment(pull_request: PullRequest) -> None:
-    (pull_request.clone / "agent.py").write_text("print('Another agent.')\n")
+    (pull_request.clone / "gate.py").write_text("print('Another agent.')\n")
     (pull_request.clone / "prompts" / "README.md").write_text("The prompts of the agent.\n")
     git(pull_request.clone, "add", "prompts/README.md")
     git(pull_request.clone, "commit", "-qam", "Change the agent")
@@ -237,7 +237,7 @@ def test_a_change_of_a_program_is_compared_with_the_revision_that_passed(pull_re
     git(pull_request.clone, "commit", "-qm", "Name what the program needs")
     first = pull_request.program()
     assert not first.failed, first.log
-    agent = pull_request.clone / "agent.py"
+    agent = pull_request.clone / "gate.py"
     agent.write_text(agent.read_text().replace(ALWAYS, NEVER))
     git(pull_request.clone, "commit", "-qam", "Be quick")
 

@@ -28,7 +28,8 @@ PAGE = read_document("start.md")
 SERVE, SETTINGS, INSTALL_LOOP, VARIABLES, *STACKS, CHECK, REPLAY, GATE_PYTHON, GATE_NODE, WORKFLOW, _, WHEEL = (
     shell_blocks(PAGE)
 )
-PYTHON_LINES, GATE_PY = re.findall(r"^```python\n(.*?)^```$", PAGE, re.M | re.S)
+PYTHON_LINES, GATE_PY, GATE_ASYNC_PY = re.findall(r"^```python\n(.*?)^```$", PAGE, re.M | re.S)
+(IS_MAIN,) = re.findall(r"`(if \(process\.argv.*?\))` in JavaScript", PAGE)
 SPAN, GATE_MJS = re.findall(r"^```js\n(.*?)^```$", PAGE, re.M | re.S)
 INSTRUCTION = "Answer in a friendly tone."
 ANSWERS = {"order": "Order 1042 has shipped from Oslo.", "weather": "It rains in Oslo."}
@@ -88,7 +89,7 @@ def loop_in_javascript(program: str) -> str:
     return (
         f"{body}const messages = [{{ role: 'system', content: '{INSTRUCTION}' }}];\nconst threadId = 'thread-1';\n"
         "export const runAgent = (question) => {\n  messages.push({ role: 'user', content: question });\n"
-        f"  return answerTurn(messages);\n}};\n{ASKED_JS}const attributes{span}}}\n"
+        f"  return answerTurn(messages);\n}};\n{ASKED_JS}const attributes{span}}}\n}}\n"
     )
 
 
@@ -100,14 +101,24 @@ def with_function_in_python(program: str) -> str:
     return f"{start}\n\ndef run_agent(question):\n{function}\n\n{asked}"
 
 
+def with_coroutine_in_python(program: str) -> str:
+    function, _ = with_function_in_python(program).split("if __name__")
+    coroutine = function.replace("def run_agent", "async def run_agent").replace("Runner.run_sync", "(await Runner.run")
+    asked = (
+        "async def main():\n    for question in QUESTIONS:\n        print(await run_agent(question))\n\n\n"
+        'if __name__ == "__main__":\n    asyncio.run(main())\n'
+    )
+    return f"import asyncio\n{coroutine.replace(').final_output', ')).final_output')}{asked}"
+
+
 def with_function_in_javascript(program: str) -> str:
     start, turn = program.split("for (const question of QUESTIONS) {\n")
     function = turn.replace("console.log(text);", "return text;")
     exported = f"export async function runAgent(question) {{\n{function}"
-    return f"{start}{exported}{ASKED_JS}console.log(await runAgent(question));\n}}\n"
+    return f"{start}{exported}{ASKED_JS}console.log(await runAgent(question));\n}}\n}}\n"
 
 
-ASKED_JS = "for (const question of process.argv[1].endsWith('agent.mjs') ? QUESTIONS : []) {\n"
+ASKED_JS = f"{IS_MAIN} {{\nfor (const question of QUESTIONS) {{\n"
 
 
 @dataclass(frozen=True)
@@ -117,6 +128,7 @@ class Stack:
     page: str
     commands: list[str]
     change: Callable[[str], str]
+    python_gate: str = GATE_PY
 
     @property
     def is_python(self) -> bool:
@@ -126,6 +138,9 @@ class Stack:
 STACK_OF = {
     "loop in Python": Stack("openai", [INSTALL_LOOP, "python agent.py"], loop_in_python),
     "OpenAI Agents SDK": Stack("openai-agents", [VARIABLES, STACKS[0]], with_function_in_python),
+    "OpenAI Agents SDK with a coroutine": Stack(
+        "openai-agents", [VARIABLES, STACKS[0]], with_coroutine_in_python, GATE_ASYNC_PY
+    ),
     "LangGraph": Stack("langgraph", [VARIABLES, STACKS[1]], with_function_in_python),
     "Vercel AI SDK": Stack("vercel-ai-7", [VARIABLES, STACKS[2]], with_function_in_javascript),
     "loop in JavaScript": Stack("openai-js", [VARIABLES, STACKS[3]], loop_in_javascript),
@@ -145,7 +160,7 @@ def make_agent(stack: Stack, home: Path, folder: Path) -> None:
     agent.write_text(program)
     assert program.count(INSTRUCTION) == 1
     (folder / "broken").write_text(program.replace(INSTRUCTION, f"{INSTRUCTION} Never look anything up."))
-    (folder / f"gate{agent.suffix}").write_text(GATE_PY if stack.is_python else GATE_MJS)
+    (folder / f"gate{agent.suffix}").write_text(stack.python_gate if stack.is_python else GATE_MJS)
     if stack.is_python:
         make_environment(folder / ".venv", home)
     else:

@@ -152,6 +152,15 @@ def test_a_program_that_reads_lines_passes_without_a_call_of_its_tools(
     assert "Where is it?" in (tmp_path / "out.md").read_text()
 
 
+def test_a_program_sends_no_traces_of_a_replay(client: Client, prompt_id: int, tmp_path: Path) -> None:
+    switches = {"OTEL_SDK_DISABLED": "true", "OPENAI_AGENTS_DISABLE_TRACING": "1"}
+    checking = LINES.replace("for line", f"assert {switches!r}.items() <= os.environ.items()\nfor line")
+
+    done = gate(client, tmp_path, prompt_id, script(tmp_path, checking), "--stdio")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_a_program_that_serves_http_is_waited_for_and_asked(client: Client, prompt_id: int, tmp_path: Path) -> None:
     port = free_port()
     body = json.dumps({"message": "{{user}}", "thread": "{{conversation}}"})

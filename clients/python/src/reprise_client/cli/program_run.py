@@ -23,6 +23,8 @@ VARIABLES = {
     "anthropic": (("ANTHROPIC_BASE_URL",), ("ANTHROPIC_API_KEY",)),
     "gemini": (("GOOGLE_GEMINI_BASE_URL",), ("GEMINI_API_KEY", "GOOGLE_API_KEY")),
 }
+# Neither Reprise nor OpenAI's dashboard records a replay, and OpenAI is not sent the token as a key.
+UNTRACED = {"OTEL_SDK_DISABLED": "true", "OPENAI_AGENTS_DISABLE_TRACING": "1"}
 
 
 class ReplayEnded(CouldNotRun):
@@ -105,7 +107,7 @@ class ProgramRunner:
 
     def _variables(self, started: Mapping[str, Any]) -> dict[str, str]:
         """Return what the program's environment gets: the endpoint with the token, and no export of traces."""
-        variables = {MARK: started["token"], "REPRISE_REPLAY_URL": self.remote.url, "OTEL_SDK_DISABLED": "true"}
+        variables = {MARK: started["token"], "REPRISE_REPLAY_URL": self.remote.url, **UNTRACED}
         for vendor, (addresses, keys) in VARIABLES.items():
             # The address by which this command reaches the instance.
             url = self.remote.url + urlsplit(started["endpoint"][vendor]).path

@@ -26,7 +26,7 @@ from app.models import bulk, insight, queries, session_fingerprints
 from app.models.base import BigInt, ExactText, MediumBlob, binary, exact, new_table, no_index
 from app.models.insight import InsightKey
 from app.models.scores import remove_of_sessions
-from app.models.turns import turns, turns_in_pieces
+from app.models.turns import BY_SESSION, turns, turns_in_pieces
 from app.sessions.facts import load
 from app.sessions.figures import Counted, Figures, dump, load_counted, total
 from app.sessions.model_calls import calls_in
@@ -178,7 +178,9 @@ def _first_starts(connection: Connection, project_id: int, session_keys: Sequenc
     of_session = select(turns.c.start_ns).where(
         no_index(turns.c.project_id) == project_id, turns.c.session_key == _C.session_key
     )
-    first = of_session.order_by(turns.c.start_ns).limit(1).scalar_subquery()
+    # The order by the key, too, keeps MariaDB from reading the index from its beginning.
+    in_order = of_session.order_by(turns.c.session_key, turns.c.start_ns)
+    first = in_order.with_hint(turns, BY_SESSION, dialect_name="mysql").limit(1).scalar_subquery()
     of_project = select(_C.session_key, first).where(
         no_index(_C.project_id) == project_id, _C.session_key.in_(session_keys)
     )

@@ -65,6 +65,8 @@ turns = new_table(
 
 
 Response = TypeVar("Response", bound=tuple[int | None, str])
+BY_SESSION = "FORCE INDEX (ix_turns_session_key_start_ns)"
+"""A hint for MySQL, which may read a whole index of turns where its statistics are old."""
 ANSWERED_MAX = 64
 """Turns that `first_with_responses` reads together, besides one for each response."""
 TURN_COLUMNS = tuple(TurnRow.__dataclass_fields__)
@@ -116,9 +118,10 @@ def list_existing(connection: Connection, *, project_id: int, keys: Sequence[Tur
 def _of_keys(project_id: int, keys: Sequence[TurnKey]) -> Iterator[Select[Any]]:
     """Yield a statement for each prompt: not every server uses the index for a list of pairs."""
     c = turns.c
+    by_key = _SELECT.with_hint(turns, "FORCE INDEX (uq_turns_prompt_id_trace_id)", dialect_name="mysql")
     for prompt_id, group in groupby(sorted(keys), key=lambda key: key[0]):
         for piece in queries.pieces([trace_id for _, trace_id in group]):
-            yield _SELECT.where(no_index(c.project_id) == project_id, c.prompt_id == prompt_id, c.trace_id.in_(piece))
+            yield by_key.where(no_index(c.project_id) == project_id, c.prompt_id == prompt_id, c.trace_id.in_(piece))
 
 
 def response_key(response_id: str) -> bytes:
@@ -142,7 +145,9 @@ def first_with_responses(
     """
     c = turns.c
     columns = select(c.prompt_id, c.response_key, c.id, c.trace_id, c.start_ns, c.session_key)
-    of_project = columns.where(c.project_id == project_id)
+    # Without it MariaDB may read all turns of the project, or all in the order of their ids.
+    by_response = columns.with_hint(turns, "FORCE INDEX (ix_turns_project_id_response_key)", dialect_name="mysql")
+    of_project = by_response.where(c.project_id == project_id)
     named: dict[bytes, list[Response]] = defaultdict(list)
     for response in responses:
         named[response_key(response[1])].append(response)
@@ -182,10 +187,13 @@ def lock_of_sessions(
 ) -> list[LockedTurn]:
     """Lock the turns of some sessions, at most `limit`, until the commit."""
     c = turns.c
-    of_sessions = select(c.prompt_id, c.trace_id, c.session_key).where(
-        no_index(c.project_id) == project_id, c.session_key.in_(session_keys)
+    of_sessions = (
+        select(c.prompt_id, c.trace_id, c.session_key)
+        .with_hint(turns, BY_SESSION, dialect_name="mysql")
+        .where(no_index(c.project_id) == project_id, c.session_key.in_(session_keys))
+        .order_by(c.session_key, c.trace_id)
+        .limit(limit)
     )
-    of_sessions = of_sessions.order_by(c.session_key, c.trace_id).limit(limit)
     return [
         LockedTurn((prompt_id, trace_id), key)
         for prompt_id, trace_id, key in connection.execute(of_sessions.with_for_update())

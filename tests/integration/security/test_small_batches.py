@@ -135,7 +135,7 @@ def test_a_batch_of_one_new_span_costs_as_much_however_many_are_stored(
     check(storing(world), source.span, source.span)
 
 
-@pytest.mark.parametrize("shared", SHARED[1:])
+@pytest.mark.parametrize("shared", SHARED)
 def test_a_batch_that_is_sent_again_costs_as_much_however_many_are_stored(world: World, shared: str) -> None:
     source = Source([world.prompt()], shared)
     check(storing(world), source.span, lambda number: source.span(number % (MEASURED + 1)))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Annotated, Any
 
 from sqlalchemy import (
     Column,
+    ColumnElement,
     Connection,
     DefaultClause,
     Index,
@@ -175,16 +176,29 @@ def settle(
 
 def _first_starts(connection: Connection, project_id: int, session_keys: Sequence[bytes]) -> dict[bytes, int]:
     """Return the start of the first turn of each session that has turns."""
-    of_session = select(turns.c.start_ns).where(
-        no_index(turns.c.project_id) == project_id, turns.c.session_key == _C.session_key
-    )
+    return dict(_of_first_turns(connection, project_id, session_keys, turns.c.start_ns))
+
+
+def first_traces(
+    connection: Connection, *, project_id: int, session_keys: Collection[bytes]
+) -> Iterator[tuple[bytes, bytes]]:
+    """Yield (session key, trace id) of the first turn of each session that has one."""
+    for piece in queries.pieces(sorted(session_keys)):
+        yield from _of_first_turns(connection, project_id, piece, turns.c.trace_id)
+
+
+def _of_first_turns(
+    connection: Connection, project_id: int, session_keys: Sequence[bytes], column: ColumnElement[Any]
+) -> Iterator[tuple[bytes, Any]]:
+    """Yield the keys of sessions that have turns, each with a column of the first turn. No other turn is read."""
+    of_session = select(column).where(no_index(turns.c.project_id) == project_id, turns.c.session_key == _C.session_key)
     # The order by the key, too, keeps MariaDB from reading the index from its beginning.
     in_order = of_session.order_by(turns.c.session_key, turns.c.start_ns)
     first = in_order.with_hint(turns, BY_SESSION, dialect_name="mysql").limit(1).scalar_subquery()
     of_project = select(_C.session_key, first).where(
         no_index(_C.project_id) == project_id, _C.session_key.in_(session_keys)
     )
-    return {key: start_ns for key, start_ns in connection.execute(of_project) if start_ns is not None}
+    yield from ((key, value) for key, value in connection.execute(of_project) if value is not None)
 
 
 def _remove(connection: Connection, project_id: int, session_keys: Sequence[bytes]) -> None:

@@ -226,21 +226,6 @@ def last_turn(connection: Connection, *, project_id: int, session_key: bytes) ->
     return queries.find_row(connection, TurnRow, of_session.order_by(turns.c.start_ns.desc()).limit(1))
 
 
-def first_traces(
-    connection: Connection, *, project_id: int, session_keys: Collection[bytes]
-) -> Iterator[tuple[bytes, bytes]]:
-    """Yield (session key, trace id) of the earliest turn of each session that has one."""
-    c = turns.c
-    for piece in queries.pieces(sorted(session_keys)):
-        statement = select(c.session_key, c.trace_id).where(
-            no_index(c.project_id) == project_id, c.session_key.in_(piece)
-        )
-        earliest: dict[bytes, bytes] = {}
-        for key, trace_id in connection.execute(statement.order_by(c.start_ns, c.trace_id)):
-            earliest.setdefault(key, trace_id)
-        yield from earliest.items()
-
-
 def count_turns(connection: Connection, *, project_id: int, session_key: bytes) -> int:
     c = turns.c
     of_session = no_index(c.project_id) == project_id, c.session_key == session_key

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection
 
 from app.errors import NotFound, require
-from app.models import prompts, runs, sessions, turns
+from app.models import prompts, runs, sessions
 from app.otlp.masking import Masking
 from app.services.ingest.turns import conversation_key
 from app.services.sessions.service import NO_SESSION, session_key_of
@@ -108,6 +108,6 @@ def _places_of_sessions(connection: Connection, project_id: int, targets: Sequen
     rows = sessions.find_sessions(connection, project_id=project_id, session_keys={key for key in named if key})
     places = {row.session_key: TargetPlace(row.prompt_id, row.session_key) for row in rows}
     lone = {row.session_key: row.prompt_id for row in rows if row.conversation_id is None}
-    for key, trace_id in turns.first_traces(connection, project_id=project_id, session_keys=lone):
+    for key, trace_id in sessions.first_traces(connection, project_id=project_id, session_keys=lone):
         places[key] = TargetPlace(lone[key], trace_id=trace_id)
     return places

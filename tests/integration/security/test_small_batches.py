@@ -195,3 +195,23 @@ def test_an_evaluation_of_a_response_costs_as_much_however_many_turns_have_its_i
         return {"eventName": event["name"], "timeUnixNano": str(BEGIN_NS), "attributes": event["attributes"] + named}
 
     check(store, source.span, result)
+
+
+def test_a_score_of_a_session_costs_as_much_however_many_turns_it_has(world: World) -> None:
+    """Turns that follow each other by response ids. The first one names no conversation, so the session has no id."""
+    source, store = Source([world.prompt()], ""), storing(world)
+    first = source.span(0)
+    first["attributes"] = [pair for pair in first["attributes"] if pair["key"] != "gen_ai.conversation.id"]
+
+    def store_or_score(things: Sequence[dict[str, Any]]) -> None:
+        if "traceId" in things[0]:
+            store(things)
+        else:
+            assert world.post("/api/v1/scores", json=things[0]).status_code == 201
+
+    def score(number: int) -> dict[str, Any]:
+        [session] = world.get("/api/v1/sessions").json["sessions"]
+        assert session["conversationId"] is None
+        return {"name": "q", "value": 0.5, "target": {"sessionId": session["id"]}, "id": f"{number}"}
+
+    check(store_or_score, lambda number: source.span(number) if number else first, score)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
+from threading import Lock
 from typing import Literal
 
+import msgspec
+from msgspec.structs import replace
 from sqlalchemy import Connection
 
 from app.database.transactions import Database
@@ -35,6 +38,8 @@ from app.timestamps import Now
 
 Status = Literal["queued", "running", "finished", "error", "cancelled"]
 REPEATS = (2, 20)
+RESULT_BYTES_MAX = 16 * 1024 * 1024
+"""Bytes of JSON of the results that are compared together."""
 LEFT_BEHIND_AFTER = timedelta(seconds=60)
 """The time after the last replay by which a worker has compared the results, unless it died."""
 # The statuses of ended replays with a result.
@@ -96,6 +101,8 @@ class CalibrationService:
     preparation: Preparation
     replays: ReplayService
     test_cases: TestCaseService
+    # One at a time in a process, for the results need much memory.
+    _comparing: Lock = field(default_factory=Lock, init=False)
 
     def start(
         self,
@@ -173,7 +180,8 @@ class CalibrationService:
         with self.database.read() as connection:
             view = _of_replay(connection, replay_id)
         if view and view.to_conclude:
-            outcome = self._outcome(view)
+            with self._comparing:
+                outcome = self._outcome(view)
             put = partial(calibrations.put_outcome, calibration_id=view.row.id, outcome=dump(outcome))
             self.database.retrying(put)
 
@@ -206,13 +214,27 @@ class CalibrationService:
     def _outcome(self, view: CalibrationView) -> Calibration:
         ended = [replay for replay in view.replays if replay.status in _PLAYED]
         with self.database.read() as connection:
-            stored = [replays.result_of(connection, replay_id=replay.id) for replay in ended]
-            results = [load(result, ReplayResult) for result in stored]
+            results = [*_results(connection, ended)]
             try:
                 prepared = self.preparation.prepare(connection, ended[0])
             except (NotFound, Invalid) as gone:
                 return Calibration(rates(load_case(view.row.document), results), problems=(str(gone),))
-        return calibrate(prepared.case, prepared.draft, results)
+        outcome = calibrate(prepared.case, prepared.draft, results)
+        if len(results) == len(ended):
+            return outcome
+        problem = f"Only {len(results)} of {len(ended)} results were compared, because they are too long together."
+        return replace(outcome, usable=False, problems=(problem, *outcome.problems))
+
+
+def _results(connection: Connection, ended: Sequence[ReplayRow]) -> Iterator[ReplayResult]:
+    """Yield the first results that have at most `RESULT_BYTES_MAX` together, at least one."""
+    size = 0
+    for replay in ended:
+        stored = replays.result_of(connection, replay_id=replay.id)
+        size += len(msgspec.json.encode(stored))
+        if size > RESULT_BYTES_MAX and replay is not ended[0]:
+            return
+        yield load(stored, ReplayResult)
 
 
 def _unknown(row: CalibrationRow) -> Calibration:

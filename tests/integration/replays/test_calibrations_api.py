@@ -115,6 +115,50 @@ def test_what_replays_found_is_compared_in_the_worker_of_the_last_one_and_in_no_
     assert current_thread() not in compared_in
 
 
+def test_results_that_are_too_long_together_are_not_all_in_memory(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared = list[int]()
+
+    def calibrate_some(case: Any, draft: Any, results: Any) -> Calibration:
+        compared.append(len(results))
+        return compare(case, draft, results)
+
+    monkeypatch.setattr(calibrations, "calibrate", calibrate_some)
+    monkeypatch.setattr(calibrations, "RESULT_BYTES_MAX", 1)
+
+    found = calibrate(world, case_of_echo(world), repeats=3)
+
+    assert set(compared) == {1}
+    assert (found["status"], found["usable"], found["proposals"]) == ("finished", False, [])
+    assert found["problems"] == ["Only 1 of 3 results were compared, because they are too long together."]
+    assert found["steps"] == [{"turn": 0, "step": 0, "passed": 1, "of": 1}]
+
+
+def test_calibrations_are_compared_one_after_the_other(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    at_once, most = 0, 0
+
+    def calibrate_slowly(*parts: Any) -> Calibration:
+        nonlocal at_once, most
+        at_once += 1
+        most = max(most, at_once)
+        Event().wait(0.2)  # so that others would begin meanwhile
+        outcome = compare(*parts)
+        at_once -= 1
+        return outcome
+
+    monkeypatch.setattr(calibrations, "calibrate", calibrate_slowly)
+    case_id = case_of_echo(world)
+    paths = [
+        world.post(f"/api/v1/test-cases/{case_id}/calibrations", json={"repeats": 2}).headers["Location"]
+        for _ in range(4)
+    ]
+
+    for path in paths:
+        assert wait_until(lambda path=path: world.get(path).json["status"] == "finished", path)  # type: ignore[misc]
+    assert most == 1
+
+
 def test_a_calibration_is_concluded_after_all_when_no_worker_did_it_at_the_end_of_its_replays(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -278,7 +278,7 @@ class TestCaseService:
             self.store.note(connection, project_id, actor, Action.TEST_CASE_DELETED, test_case_id)
 
     def copy(
-        self, *, project_id: int, test_case_id: int, name: str | None, turn: int | None, actor: Actor = SYSTEM
+        self, *, project_id: int, test_case_id: int, name: str | None, turn: int | None = None, actor: Actor = SYSTEM
     ) -> TestCaseRow:
         """Copy a test case, or only its turn at the index `turn`, like `app.replay.excerpts.only_turn`."""
         row = self.get(project_id=project_id, test_case_id=test_case_id)

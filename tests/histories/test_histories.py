@@ -17,6 +17,7 @@ from tests.support.http_client import Answer
 
 SEEDS = (1, 2)
 PLANTED_CALLS = 300
+PLANTED_SEEDS = 6
 pytestmark = pytest.mark.slow
 System = tuple[Recordable, Versions]
 
@@ -118,7 +119,12 @@ def forgetting_keys(send: Send) -> Send:
 )
 def test_a_planted_fault_is_noticed(server: System, planted: Callable[[Send], Send], name: str) -> None:
     system, versions = server
-    trial = run_trial(system, versions, 1, faults=0, calls=PLANTED_CALLS, send=planted(sender(system.clients)))
+    # In a short trial, chance may show no client what is wrong.
+    trials = (
+        run_trial(system, versions, seed, faults=0, calls=PLANTED_CALLS, send=planted(sender(system.clients)))
+        for seed in range(1, PLANTED_SEEDS + 1)
+    )
+    wrong = next((trial.wrong for trial in trials if trial.wrong), ())
 
-    assert trial.wrong
-    assert all(problem.startswith(name) for problem in trial.wrong), trial.wrong
+    assert wrong
+    assert all(problem.startswith(name) for problem in wrong), wrong

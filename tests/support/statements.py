@@ -3,6 +3,7 @@
 import re
 import sqlite3
 import sys
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -21,12 +22,16 @@ VALUES, ROWS = re.compile(r"%s(?:, ?%s)+"), re.compile(r"\(%s\)(?:, ?\(%s\))+")
 
 
 @contextmanager
-def executed(engines: Iterable[Engine] = ()) -> Iterator[list[str]]:
-    """Collect the statements that the engines execute while the block runs; of all engines where none is given."""
+def executed(engines: Iterable[Engine] = (), *, thread: int | None = None) -> Iterator[list[str]]:
+    """Collect the statements that are executed while the block runs: on all engines and by all threads by default.
+
+    Name the thread, by its identifier, where the workers of the process must not count: they work at any time.
+    """
     statements: list[str] = []
 
     def note(_connection: Any, _cursor: Any, statement: str, *_more: Any) -> None:
-        statements.append(statement)
+        if thread in (None, threading.get_ident()):
+            statements.append(statement)
 
     with ExitStack() as stack:
         for target in tuple(engines) or (Engine,):

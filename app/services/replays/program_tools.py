@@ -62,7 +62,10 @@ class ToolLookup:
         return self._steps[self._given - 1].answer
 
     def _waiting(self, messages: Sequence[Message]) -> ToolCall | None:
-        """Return the first call in the turn that no tool has asked for: one with equal arguments, else of that name."""
+        """Return the first call in the turn that no tool has asked for: one with equal arguments, else of that name.
+
+        A call with other arguments that the program made itself belongs to another request, which runs now.
+        """
         asked = {event.call_id for event in self.transcript.events if isinstance(event, ToolAsked)}
         turn = max(index for index, message in enumerate(messages) if message.role == "user")
         named = [
@@ -72,7 +75,8 @@ class ToolLookup:
             if call.name == self.call.name and call.id not in asked and self._is_for_program(call)
         ]
         equal = (call for call in named if arguments_key(call) == arguments_key(self.call))
-        return next(equal, next(iter(named), None))
+        of_models = (call for call in named if not call.id.startswith(OWN_CALL))
+        return next(equal, next(of_models, None))
 
     def _is_for_program(self, call: ToolCall) -> bool:
         return not self.calls_are_answered or call.id.startswith(OWN_CALL)

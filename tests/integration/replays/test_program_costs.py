@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ from sqlalchemy import Engine, event, text
 from app.chat import Answer, ToolCall
 from app.models.program_replays import ProgramReplay
 from app.replay.checks import Checker
-from app.replay.program import ModelCall, ProgramAnswer, Transcript
+from app.replay.program import OWN_CALL, ModelCall, ProgramAnswer, Transcript
 from app.services.replays import program_requests, program_store
 from app.services.replays.played_programs import UPGRADED
 from tests.fakes.upstream import Upstream
@@ -31,11 +32,12 @@ WORDS = "x" * 1000
 
 @contextmanager
 def written() -> Iterator[list[int]]:
-    """Collect the bytes of the texts that each statement which changes rows brings."""
+    """Collect the bytes of the texts that each statement of this thread which changes rows brings."""
     sizes: list[int] = []
+    thread = threading.get_ident()
 
     def note(_connection: Any, _cursor: Any, statement: str, parameters: Any, *_more: Any) -> None:
-        if not statement.startswith("SELECT"):
+        if threading.get_ident() == thread and not statement.startswith("SELECT"):
             sizes.append(sum(len(value) for value in parameters if isinstance(value, bytes | str)))
 
     event.listen(Engine, "before_cursor_execute", note)
@@ -120,7 +122,7 @@ def test_a_made_up_token_of_a_replay_reads_what_one_of_no_replay_does(world: Wor
     project, _ = replay.rsplit("_", 1)
     asked = []
     for token in (f"{replay}_{'A' * 43}", f"{project}_{2**40}_{secret}"[: len(project) + 99]):
-        with executed() as statements:
+        with executed(thread=threading.get_ident()) as statements:
             assert use(Program(world, token), "weather", {}).status_code == 401
         asked.append(statements)
 
@@ -260,3 +262,15 @@ def test_simultaneous_calls_of_tools_get_the_results_of_different_recorded_calls
 
     assert [answered.json["result"] for answered in asked] == [{"n": n} for n in range(6)]
     assert world.count("program_events") == 3 * 6
+
+
+def test_a_call_of_a_tool_leaves_the_call_of_another_request_that_runs_now(world: World) -> None:
+    _, program = begin(world, case_of(world, orders(2))["id"], tools="program")
+    requests = world.container.services.program_requests
+    row = world.container.services.programs.authenticate(program.token)
+    begun = ToolCall(f"{OWN_CALL}0", "order", {"text": "the order 0"})
+    requests.store.add(requests.played.open(row).stored, ModelCall(0, Answer("", (begun,))))
+
+    results = [use(program, "order", {"text": f"the order {n}"}).json["result"] for n in (1, 0)]
+
+    assert results == [{"n": 1}, {"n": 0}]

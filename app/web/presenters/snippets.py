@@ -1,10 +1,13 @@
-"""Snippets that run a prompt and send traces. They have this instance's address, and read the key from a variable."""
+"""Snippets that send traces and run a prompt. They have this instance's address, and read the key from a variable."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
 from typing import Any
+
+AGENT = "my-agent"
+"""The name in the address to which the snippets send an agent's traces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,23 +19,24 @@ class Snippet:
 
 def snippets(base_url: str, prompt_id: int, model_name: str | None = None) -> list[Snippet]:
     """Return the snippets of a prompt. Their runs use `model_name` instead of the prompt's model, if it is given."""
-    run, traces = f"{base_url}/api/v1/prompts/run", f"{base_url}/api/public/prompts/{prompt_id}/otel"
+    run, agent = f"{base_url}/api/v1/prompts/run", f"{base_url}/api/public/agents/{AGENT}/otel"
     asked: dict[str, Any] = {"id": prompt_id, "question": "What can you do?", "productive": False}
     if model_name:
         asked["languageModelName"] = model_name
     return [
-        Snippet("Run it with curl", "Answers with the model's text, its tokens and its cost.", _curl(run, asked)),
-        Snippet("Run it from Python", "Needs nothing but the standard library.", _python(run, asked)),
-        Snippet("Run it from JavaScript", "For Node 18 or newer.", _javascript(run, asked)),
-        Snippet(
-            "Send traces with OpenTelemetry",
-            "All that an instrumented agent needs: the address of this prompt, which accepts what exporters send.",
-            _variables(traces),
-        ),
+        Snippet("Trace your agent", f"Replace {AGENT} by a name. The prompt gets it, too.", _variables(agent)),
         Snippet(
             "Send a trace by hand",
-            "One turn with a question and an answer, to see what a session looks like. Each call makes a new trace.",
-            _trace(f"{traces}/v1/traces"),
+            "One turn with an instruction, a question and an answer. Each call makes a new trace.",
+            _trace(f"{agent}/v1/traces"),
+        ),
+        Snippet("Run a prompt with curl", "Answers with the model's text, its tokens and its cost.", _curl(run, asked)),
+        Snippet("Run a prompt from Python", "Needs nothing but the standard library.", _python(run, asked)),
+        Snippet("Run a prompt from JavaScript", "For Node 18 or newer.", _javascript(run, asked)),
+        Snippet(
+            "Send the traces of one prompt",
+            "For an agent that has its text from this prompt.",
+            _variables(f"{base_url}/api/public/prompts/{prompt_id}/otel"),
         ),
     ]
 
@@ -86,6 +90,7 @@ def _trace(url: str) -> str:
     attributes = {
         "gen_ai.operation.name": "chat",
         "gen_ai.request.model": "echo",
+        "gen_ai.system_instructions": json.dumps([{"type": "text", "content": "You are a friendly assistant."}]),
         "gen_ai.input.messages": message("user", "Are you there?"),
         "gen_ai.output.messages": message("assistant", "Yes, and this turn can become a test case."),
     }
@@ -99,9 +104,7 @@ def _trace(url: str) -> str:
     }
     body = json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}, indent=1)
     # A here-document: quotes in the body stay unchanged, and the shell fills in ids and times.
-    filled = (
-        body.replace("\\", "\\\\").replace("TRACE", "$(openssl rand -hex 16)").replace("SPAN", "$(openssl rand -hex 8)")
-    )
+    filled = body.replace("\\", "\\\\").replace("TRACE", _random(16)).replace("SPAN", _random(8))
     filled = filled.replace("START", "$(date +%s)000000000").replace("END", "$(date +%s)900000000")
     return (
         f"curl {url} \\\n"
@@ -109,3 +112,8 @@ def _trace(url: str) -> str:
         '  -H "Content-Type: application/json" \\\n'
         f"  -d @- <<JSON\n{filled}\nJSON"
     )
+
+
+def _random(size: int) -> str:
+    """Return what the shell replaces by so many random bytes in hexadecimal digits."""
+    return rf"$(od -An -N{size} -tx1 /dev/urandom | tr -d ' \n')"

@@ -19,11 +19,11 @@ class Home(Page):
 
 
 class ProjectHome(Page):
-    """Redirects to the overview of a project, or to the first steps until it has runs and traces."""
+    """Redirects to the overview of a project, or to the first steps until it has a run or a trace."""
 
     def get(self, visit: Visit) -> Reply:
         progress = self.services.overview.progress(project_id=visit.project_id)
-        begun = progress.has_run and progress.has_trace
+        begun = progress.has_run or progress.has_trace
         return Redirect(f"{visit.base}/{'overview' if begun else 'start'}")
 
 
@@ -50,17 +50,22 @@ class PromptLink(Page):
 KEY_NAME = "First key"
 # Key, title, text.
 STEPS = (
-    ("key", "Create an API key", "Your application sends it with every call."),
-    ("run", "Run a prompt", "Paste one of the snippets below."),
+    ("key", "Create an API key", "Your agent and your application send it with every request."),
     (
         "trace",
-        "See the first trace",
-        "Point your application's OpenTelemetry exporter here; its conversations become sessions.",
+        "See your agent's first trace",
+        "Point its OpenTelemetry exporter at the address with its name. The first trace makes its prompt, with "
+        "instruction, tools and model, and its conversations become sessions.",
     ),
     (
         "replay",
         "Pass a replay",
         "Make a test case of a session, change the draft, and replay: every step is compared with the recording.",
+    ),
+    (
+        "run",
+        "Run a prompt",
+        "An application calls a prompt by its id, without having its text. Paste one of the snippets below.",
     ),
 )
 BY_ECHO = "The built-in model echo, which needs no account at a vendor,"
@@ -85,9 +90,9 @@ class GettingStarted(Page):
         model, asked = self._models(visit, prompt.id) if prompt else (FALLBACK, None)
         done = {
             "key": progress.has_key,
-            "run": progress.has_run,
             "trace": progress.has_trace,
             "replay": progress.has_passed_replay,
+            "run": progress.has_run,
         }
         return show(
             "getting_started.html",

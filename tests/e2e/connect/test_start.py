@@ -28,7 +28,7 @@ PAGE = read_document("start.md")
 SERVE, SETTINGS, INSTALL_LOOP, VARIABLES, *STACKS, CHECK, REPLAY, GATE_PYTHON, GATE_NODE, WORKFLOW, _, WHEEL = (
     shell_blocks(PAGE)
 )
-PYTHON_LINES, GATE_PY, GATE_ASYNC_PY = re.findall(r"^```python\n(.*?)^```$", PAGE, re.M | re.S)
+PYTHON_LINES, SPLIT_PY, GATE_PY, GATE_ASYNC_PY = re.findall(r"^```python\n(.*?)^```$", PAGE, re.M | re.S)
 (IS_MAIN,) = re.findall(r"`(if \(process\.argv.*?\))` in JavaScript", PAGE)
 SPAN, GATE_MJS = re.findall(r"^```js\n(.*?)^```$", PAGE, re.M | re.S)
 INSTRUCTION = "Answer in a friendly tone."
@@ -72,12 +72,10 @@ def loop_in_python(program: str) -> str:
     """Return the loop around OpenAI's client with the page's lines instead of the agent's span."""
     body, _ = program.replace("from opentelemetry import trace\n", "").split("tracer = ")
     start, lines = PYTHON_LINES.split("\n\nwith ")
+    function, _ = SPLIT_PY.split("    while question")
     return (
         f'{start}\n{body}messages = [{{"role": "system", "content": "{INSTRUCTION}"}}]\nthread_id = "thread-1"\n\n\n'
-        "def run_agent(question):\n"
-        '    messages.append({"role": "user", "content": question})\n'
-        "    return answer_turn(messages)\n\n\n"
-        'if __name__ == "__main__":\n    for question in QUESTIONS:\n' + textwrap.indent(f"with {lines}", " " * 8)
+        f"{function}    for question in QUESTIONS:\n" + textwrap.indent(f"with {lines}", " " * 8)
     )
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
 
 import pytest
 from playwright.sync_api import expect
@@ -48,23 +50,28 @@ def test_a_new_project_goes_from_the_first_key_to_the_first_trace(site: Site, lo
         secret = page.locator("#secret").inner_text().removeprefix("export API_KEY=")
         base = page.url.removesuffix("/start")
 
-        page.goto(f"{base}/prompts/new")
-        page.get_by_label("Name").fill("Greeter")
-        page.get_by_label("Text").fill("Be kind.")
-        page.get_by_role("button", name="Create prompt").click()
-        expect(page.locator(".flash")).to_have_text("Created Greeter.")
-        page.goto(f"{base}/start")
-        snippet = page.locator("#snippet-1").inner_text()
-        assert f"curl {site.server.url}/api/v1/prompts/run" in snippet
-        prompt_id = int(re.search(r'"id": (\d+)', snippet)[1])  # type: ignore[index]
+        expect(page.get_by_text("Waiting for the first trace")).to_be_visible()
+        page.get_by_text("Send a trace by hand").click()
+        by_hand = page.locator("#snippet-2").inner_text()
+        subprocess.run(["bash", "-euc", by_hand], env=os.environ | {"API_KEY": secret}, check=True, timeout=30)
+        expect(page.get_by_role("heading", name=re.compile("See your agent's first trace ?: done"))).to_be_visible()
 
         client = site.server.client(secret)
-        asked = client.post("/api/v1/prompts/run", {"id": prompt_id, "question": "Hi", "productive": False})
-        assert asked.status == 200
-        expect(page.get_by_text("Waiting for the first trace")).to_be_visible()
-        sent = client.request("POST", "/api/public/otel/v1/traces", body=trace(prompt_id), headers=JSON)
-        assert sent.status == 200
-        expect(page.get_by_role("heading", name=re.compile("See the first trace ?: done"))).to_be_visible()
+        (prompt,) = client.get("/api/v1/prompts").json()["prompts"]
+        assert prompt["name"] == "my-agent"
+        page.reload()
+        page.get_by_text("Run a prompt with curl").click()
+        run = subprocess.run(
+            ["bash", "-euc", page.locator("#snippet-3").inner_text()],
+            env=os.environ | {"API_KEY": secret},
+            check=True,
+            capture_output=True,
+            timeout=30,
+        )
+        assert json.loads(run.stdout)["answer"] == "What can you do?"
+        expect(page.get_by_role("heading", name=re.compile("Run a prompt ?: done"))).to_be_visible()
+        page.goto(f"{base}/prompts/{prompt['id']}/edit")
+        expect(page.get_by_label("Text", exact=True).first).to_have_value("You are a friendly assistant.")
 
 
 def test_a_key_is_made_shown_once_and_revoked_in_a_dialog(site: Site, look: Look) -> None:

@@ -65,3 +65,11 @@ def test_a_disabled_echo_is_not_asked(world: World, admin: Browser) -> None:
     models.choose(organization_id=world.organization_id, model_id=echo.id, disabled=True)
     assert all("languageModelName" not in body for body in sent_by_snippets(admin))
     assert "demo-agent answers." in admin.text
+
+
+def test_the_home_of_a_project_is_getting_started_until_its_first_run_or_trace(world: World, admin: Browser) -> None:
+    assert admin.open(admin.base).headers["location"].endswith("/start")
+
+    world.post("/api/v1/prompts/run", json={"id": world.prompt(), "question": "Hi", "productive": False})
+
+    assert admin.open(admin.base).headers["location"].endswith("/overview")

@@ -271,16 +271,21 @@ def test_a_query_the_log_does_not_have_is_a_bad_request(world: World, admin: Bro
 
 
 def test_the_steps_tick_themselves_off(world: World, admin: Browser) -> None:
-    prompt_id = world.prompt()
-    admin.open(f"{admin.base}/start")
-    assert "Waiting for the first trace" not in admin.text
-    assert f'"id": {prompt_id}' in admin.text
-
-    world.post("/api/v1/prompts/run", json={"id": prompt_id, "question": "Hi", "productive": False})
     admin.open(f"{admin.base}/start")
     assert "Waiting for the first trace" in admin.text
+    assert "/api/public/agents/my-agent/otel" in admin.page
 
-    world.send(export(span({"service.prompt.id": prompt_id})))
+    chat = span(attributes=pairs_of({"gen_ai.operation.name": "chat", "gen_ai.conversation.id": "c"}))
+    path = "/api/public/agents/my-agent/otel/v1/traces"
+    sent = world.post(path, body=export(chat), headers={"Content-Type": "application/json"})
+    assert sent.status_code == 200, sent.text
     admin.open(f"{admin.base}/start")
     assert "Waiting for the first trace" not in admin.text
-    assert "See the first trace: done" in admin.text
+    assert "See your agent's first trace: done" in html.unescape(admin.text)
+
+    (prompt,) = world.get("/api/v1/prompts").json["prompts"]
+    assert f'"id": {prompt["id"]}' in html.unescape(admin.page)
+    assert "Run a prompt: to do" in admin.text
+    world.post("/api/v1/prompts/run", json={"id": prompt["id"], "question": "Hi", "productive": False})
+    admin.open(f"{admin.base}/start")
+    assert "Run a prompt: done" in admin.text

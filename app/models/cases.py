@@ -23,7 +23,7 @@ from sqlalchemy import (
     update,
 )
 
-from app.models.base import BigInt, Json, Timestamp, exact, new_table, no_index
+from app.models.base import BigInt, Json, MediumBlob, Timestamp, exact, new_table, no_index
 from app.models.queries import (
     changes_row,
     columns_of,
@@ -57,6 +57,8 @@ class TestCaseRow:
     # What a model proposes for tools with an unknown effect: {name: app.replay.effect_proposals.EffectProposal}. NULL
     # until a worker asks.
     proposed_effects: Annotated[dict[str, Any] | None, Json]
+    # What suites compare (`app.suites.cases.CaseFeatures`); NULL, or of another document, after an older release.
+    features: Annotated[bytes | None, MediumBlob]
     created_at: Annotated[datetime, Timestamp]
     updated_at: Annotated[datetime, Timestamp]
 
@@ -73,7 +75,8 @@ _ROW = select(*columns_of(TestCaseRow, test_cases))
 
 
 def add_test_case(connection: Connection, *, values: dict[str, Any], now: datetime) -> TestCaseRow:
-    columns = {"session_id": None, "proposed_effects": None, **values, "created_at": now, "updated_at": now}
+    absent = {"session_id": None, "proposed_effects": None, "features": None}
+    columns = absent | values | {"created_at": now, "updated_at": now}
     return TestCaseRow(insert_row(connection, test_cases, **columns), **columns)
 
 
@@ -238,6 +241,13 @@ def put_proposals(connection: Connection, row: TestCaseRow, *, proposed: dict[st
     c = test_cases.c
     of_row = c.id == row.id, c.project_id == row.project_id, c.proposed_effects.is_(None)
     connection.execute(update(test_cases).where(*of_row).values(proposed_effects=proposed))
+
+
+def put_features(connection: Connection, row: TestCaseRow, features: bytes) -> None:
+    """Store the features of a test case, unless its document has changed since `row` was read."""
+    c = test_cases.c
+    of_row = c.id == row.id, c.project_id == row.project_id, c.fingerprint == row.fingerprint
+    connection.execute(update(test_cases).where(*of_row).values(features=features))
 
 
 def delete_test_case(connection: Connection, *, project_id: int, test_case_id: int) -> bool:

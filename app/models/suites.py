@@ -159,6 +159,25 @@ class MemberCase:
     fingerprint: str
 
 
+@dataclass(frozen=True, slots=True)
+class FeaturedCase:
+    """A test case with the features that are stored of it; `fingerprint` is the digest of the document."""
+
+    id: int
+    name: str
+    fingerprint: str
+    features: bytes | None
+
+
+def featured_cases(connection: Connection, *, project_id: int, test_case_ids: Collection[int]) -> list[FeaturedCase]:
+    """List the existing test cases with these ids, the newest first."""
+    c = test_cases.c
+    statement = select(*queries.columns_of(FeaturedCase, test_cases)).where(
+        no_index(c.project_id) == project_id, c.id.in_(sorted(test_case_ids))
+    )
+    return queries.list_rows(connection, FeaturedCase, statement.order_by(c.id.desc()))
+
+
 def cases_of(connection: Connection, *, project_id: int, test_case_ids: Collection[int]) -> list[MemberCase]:
     """List the existing test cases with these ids, in the order of their ids."""
     c = test_cases.c

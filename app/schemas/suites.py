@@ -92,7 +92,8 @@ class SuiteProposalSchema(AnswerSchema):
     """`summary` is the curve in a sentence. `before` is what the test cases of the suite represent already.
 
     `passedOver` sessions can't be replayed faithfully, and `unread` ones have no fingerprint yet. `cut` is true if
-    there are older sessions than the ones that were read: 10,000, or fewer with 16 MiB of fingerprints.
+    there are older sessions than the ones that were read: 10,000, or fewer with 16 MiB of fingerprints. Of the suite
+    `testCasesLeftOut` had no room: of older releases they are 32 MiB for each request.
     """
 
     summary = text(attribute="proposal.summary")
@@ -103,6 +104,7 @@ class SuiteProposalSchema(AnswerSchema):
     passed_over = integer(attribute="proposal.passed_over")
     unread = integer()
     cut = boolean(attribute="is_cut")
+    test_cases_left_out = integer(attribute="left_out")
     gate_cost = one(GateCost)
     since = time()
     until = time()
@@ -214,6 +216,7 @@ class SuiteCoverageSchema(AnswerSchema):
     """How much of the sessions of eight weeks the suite represents now; `recent` is what `new` is about.
 
     `unread` sessions have no fingerprint yet, or are older than the ones that have 16 MiB of fingerprints together.
+    `testCasesLeftOut` had no room: of older releases 32 MiB of test cases are read for each request.
     """
 
     suite = one(SuiteEntry)
@@ -224,6 +227,7 @@ class SuiteCoverageSchema(AnswerSchema):
     obsolete = many(ObsoleteCaseSchema)
     removable = many(RemovableCaseSchema)
     unread = integer()
+    test_cases_left_out = integer(attribute="left_out")
 
 
 Suites = listing("suites", SuiteEntry, name="Suites")

@@ -10,6 +10,7 @@ from app.errors import Invalid
 from app.replay.documents import dump
 from app.replay.types import TestCase
 from app.services.replays.frozen import fingerprint_of
+from app.suites.cases import features_of
 
 NAME_MAX = 128
 # A replay's result repeats the test case two or three times, and must fit into one statement.
@@ -27,7 +28,14 @@ def columns(case: TestCase) -> dict[str, Any]:
         raise Invalid(f"turns: The test case has {len(packed)} bytes as JSON; the limit is {DOCUMENT_BYTES}.")
     steps = sum(len(turn.steps) for turn in case.played)
     variants = document.get("variants")
-    return {"document": document, "steps": steps, "variants": variants, "fingerprint": fingerprint_of(packed)}
+    digest = fingerprint_of(packed)
+    return {
+        "document": document,
+        "steps": steps,
+        "variants": variants,
+        "fingerprint": digest,
+        "features": features_of(case, digest).packed(),
+    }
 
 
 def title(text: str | None, otherwise: str) -> str:

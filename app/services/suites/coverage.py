@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
@@ -12,10 +11,10 @@ from sqlalchemy import Connection
 
 from app.database.transactions import Database
 from app.errors import require
-from app.models import cases as test_cases
 from app.models import experiments, suites
 from app.models.suites import SuiteRow
-from app.services.suites.proposing import CaseFeatures, SuiteProposer
+from app.services.suites.case_features import CaseReader, ReadCase
+from app.services.suites.proposing import SuiteProposer
 from app.services.suites.reading import Period, SampleReader
 from app.services.suites.service import NO_SUITE
 from app.suites.coverage import (
@@ -42,8 +41,6 @@ SESSIONS_OF_ALERT = 500
 """The newest sessions that an alert reads; a rule that needs more is content with these."""
 CASES_OF_ALERT = 1_000
 """The newest test cases of suites with which an alert compares."""
-CASE_BYTES_OF_ALERT = 32 * 1024 * 1024
-"""Bytes of the documents of these test cases, which the clock parses again for each alert: half a second."""
 OBSOLETE_WEEKS = 4
 """Weeks without a session that calls a tool, after which the tests of it are obsolete."""
 RECENT_MIN = 20
@@ -73,7 +70,10 @@ class RemovableCase:
 
 @dataclass(frozen=True, slots=True)
 class SuiteCoverage:
-    """The coverage of a suite with its present test cases. `recent` is what `new` is about."""
+    """The coverage of a suite with its present test cases. `recent` is what `new` is about.
+
+    `left_out` test cases had no room.
+    """
 
     suite: SuiteRow
     weeks: Sequence[CoverageWeek]
@@ -83,6 +83,7 @@ class SuiteCoverage:
     obsolete: Sequence[ObsoleteCase]
     removable: Sequence[RemovableCase]
     unread: int
+    left_out: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +92,7 @@ class CoverageService:
     now: Now
     proposer: SuiteProposer
     samples: SampleReader
+    cases: CaseReader
     weights: Weights = Weights()
 
     def read(self, *, project_id: int, suite_id: int) -> SuiteCoverage:
@@ -100,8 +102,8 @@ class CoverageService:
             effect_of = self.proposer.effects(connection, project_id, suite.prompt_id)
             members = suites.list_members(connection, project_id=project_id, suite_id=suite_id)
             ids = [member.test_case_id for member in members]
-            features = [*self.proposer.case_features(connection, project_id, ids)]
             verdicts = _verdicts(connection, suite)
+        features = [*self.cases.read(project_id=project_id, test_case_ids=ids)][::-1]
         periods = self._periods()
         with self.samples.opened(periods, project_id=project_id, prompt_id=suite.prompt_id) as reads:
             samples = [*chain.from_iterable(read.samples for read in reads)]
@@ -126,6 +128,7 @@ class CoverageService:
                 obsolete=obsolete_cases(later, cases, when=f"the last {OBSOLETE_WEEKS} weeks"),
                 removable=_removable(cases, verdicts),
                 unread=sum(read.unread + read.left_out for read in reads),
+                left_out=len(ids) - len(features),
             )
 
     def uncovered_share(self, *, project_id: int, prompt_id: int, since: datetime, least: int) -> float | None:
@@ -141,13 +144,10 @@ class CoverageService:
             vocabulary = Vocabulary.of([sample.scored.fingerprint for sample in read.samples])
             with self.database.read() as connection:
                 effect_of = self.proposer.effects(connection, **owner)
-                newest = sorted(suites.members_of_prompt(connection, **owner), reverse=True)[:CASES_OF_ALERT]
-                sizes = test_cases.sizes_of(connection, project_id=project_id, test_case_ids=newest)
-                totals = [*accumulate(sizes.get(id_, 0) for id_ in newest)]
-                small = newest[: bisect_right(totals, CASE_BYTES_OF_ALERT)]
-                # They are not kept: the clock has little memory.
-                cases = self.proposer.case_features(connection, project_id, small)
-                covered = frozenset(chain.from_iterable(case.features(vocabulary, effect_of) for case in cases))
+                newest = suites.members_of_prompt(connection, **owner)[-CASES_OF_ALERT:]
+            # They are not kept: the clock has little memory.
+            cases = self.cases.read(project_id=project_id, test_case_ids=newest)
+            covered = frozenset(chain.from_iterable(case.features(vocabulary, effect_of) for case in cases))
             compared = compare(read.samples, covered, vocabulary, effect_of)
             covered_share = share_of(compared, self.weights, effect_of)
         return None if covered_share is None else 1 - covered_share
@@ -169,15 +169,15 @@ class CoverageService:
         return recent, when
 
 
-def _cases(features: Sequence[CaseFeatures], vocabulary: Vocabulary, effect_of: Effects) -> list[SuiteCase]:
+def _cases(read: Sequence[ReadCase], vocabulary: Vocabulary, effect_of: Effects) -> list[SuiteCase]:
     return [
         SuiteCase(
-            entry.case.id,
-            entry.case.name,
-            entry.features(vocabulary, effect_of),
-            frozenset(entry.fingerprint.tools),
+            case.id,
+            case.name,
+            case.features(vocabulary, effect_of),
+            frozenset(case.stored.fingerprint.tools),
         )
-        for entry in features
+        for case in read
     ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import chain
@@ -10,21 +10,16 @@ from itertools import chain
 from sqlalchemy import Connection
 
 from app.concurrency import deadline
-from app.concurrency.caches import BoundedCache
 from app.database.transactions import Database
 from app.errors import Invalid
 from app.experiments.statistics import DETECT, default_most, default_repeats
-from app.models import cases as test_cases
 from app.models import session_list, sessions, suites
-from app.models.suites import MemberCase
-from app.replay.cases import load_case
 from app.services.prompts.content import parse_config
 from app.services.prompts.reader import PromptReader
+from app.services.suites.case_features import CaseReader
 from app.services.suites.reading import Period, SampleReader, effects_of
 from app.services.suites.service import NO_SUITE
-from app.suites.cases import of_case
-from app.suites.features import Effects, Feature, ScoredFingerprint, Vocabulary, given_by
-from app.suites.fingerprints import Fingerprint, dump
+from app.suites.features import Effects, Vocabulary
 from app.suites.proposals import SIZE, ProposedSession, SuiteProposal, propose
 from app.suites.samples import Weights
 from app.timestamps import Now
@@ -33,7 +28,6 @@ DAYS = timedelta(days=30)
 """The time before now that is read by default."""
 SIDES = 2
 """Contents that a gate plays: the candidate and its baseline."""
-CACHED_BYTES = 8 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,19 +39,6 @@ class SuiteQuestion:
     size: int = SIZE
     weights: Weights = field(default_factory=Weights)
     suite: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class CaseFeatures:
-    """A test case with its fingerprint; `is_corrected` if a person changed what was recorded."""
-
-    case: MemberCase
-    fingerprint: Fingerprint
-    is_corrected: bool
-
-    def features(self, vocabulary: Vocabulary, effect_of: Effects) -> frozenset[Feature]:
-        scored = ScoredFingerprint(self.fingerprint)
-        return given_by(scored, vocabulary, effect_of, corrected=self.is_corrected)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +54,14 @@ class ProposalView:
     """A proposal with the first words of its sessions by their ids.
 
     `unread` sessions have no fingerprint yet; `is_cut` if there are older ones than were read.
+    `left_out` test cases of the suite had no room.
     `gate_cost` is about what one gate with all picks costs in USD, at least and at most, by what the sessions cost.
     """
 
     proposal: SuiteProposal
     unread: int
     is_cut: bool
+    left_out: int
     previews: dict[str, str]
     gate_cost: tuple[float, float]
     since: datetime
@@ -95,9 +78,7 @@ class SuiteProposer:
     now: Now
     reader: PromptReader
     samples: SampleReader
-    _cases: BoundedCache[tuple[Fingerprint, bool]] = field(
-        default_factory=lambda: BoundedCache(CACHED_BYTES), init=False
-    )
+    cases: CaseReader
 
     def propose(self, *, project_id: int, prompt_id: int, question: SuiteQuestion) -> ProposalView:
         """Return a proposal. Raises `NotFound` for an unknown prompt, `Invalid` for an unknown suite."""
@@ -107,9 +88,8 @@ class SuiteProposer:
             raise Invalid("since: Must be before until.")
         with self.database.read() as connection:
             effect_of = self.effects(connection, project_id, prompt_id)
-            cases: Sequence[CaseFeatures] = ()
-            if question.suite is not None:
-                cases = [*self._of_suite(connection, project_id, prompt_id, question.suite)]
+        members = [] if question.suite is None else self._members(project_id, prompt_id, question.suite)
+        cases = [*self.cases.read(project_id=project_id, test_case_ids=members)]
         period = Period(since, until)
         opened = self.samples.opened([period], project_id=project_id, prompt_id=prompt_id)
         # The deadline is for waiting; thousands of wide sessions need seconds of computing.
@@ -126,35 +106,21 @@ class SuiteProposer:
             )
         with self.database.read() as connection:
             previews = _previews(connection, project_id, [pick.sample.id for pick in proposal.picks])
-        return ProposalView(proposal, read.unread, read.is_cut, previews, _gate_cost(proposal), since, until)
+        left_out = len(members) - len(cases)
+        return ProposalView(proposal, read.unread, read.is_cut, left_out, previews, _gate_cost(proposal), since, until)
 
     def effects(self, connection: Connection, project_id: int, prompt_id: int) -> Effects:
         """Return the effects of tools by the prompt's draft."""
         _, draft = self.reader.read_draft(connection, project_id=project_id, prompt_id=prompt_id)
         return effects_of(parse_config(draft.config, draft.model).tools)
 
-    def _of_suite(self, connection: Connection, project_id: int, prompt_id: int, name: str) -> Iterator[CaseFeatures]:
-        row = suites.find_named(connection, project_id=project_id, prompt_id=prompt_id, name=name)
-        if row is None:
-            raise Invalid(f"suite: {NO_SUITE}")
-        members = suites.list_members(connection, project_id=project_id, suite_id=row.id)
-        return self.case_features(connection, project_id, [member.test_case_id for member in members])
-
-    def case_features(
-        self, connection: Connection, project_id: int, test_case_ids: Collection[int]
-    ) -> Iterator[CaseFeatures]:
-        """Yield the test cases with their fingerprints, which are kept by the digests of their documents."""
-        for case in suites.cases_of(connection, project_id=project_id, test_case_ids=test_case_ids):
-            key = (project_id, case.id, case.fingerprint)
-            known = self._cases.get(key) if case.fingerprint else None
-            if known is None:
-                row = test_cases.find_test_case(connection, project_id=project_id, test_case_id=case.id)
-                if row is None:  # deleted meanwhile
-                    continue
-                document = load_case(row.document)
-                known = of_case(document), document.basis == "corrected"
-                self._cases.put(key, known, weight=len(dump(known[0])))
-            yield CaseFeatures(case, *known)
+    def _members(self, project_id: int, prompt_id: int, name: str) -> list[int]:
+        with self.database.read() as connection:
+            row = suites.find_named(connection, project_id=project_id, prompt_id=prompt_id, name=name)
+            if row is None:
+                raise Invalid(f"suite: {NO_SUITE}")
+            members = suites.list_members(connection, project_id=project_id, suite_id=row.id)
+        return [member.test_case_id for member in members]
 
 
 def _previews(connection: Connection, project_id: int, session_ids: Sequence[str]) -> dict[str, str]:

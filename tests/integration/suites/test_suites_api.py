@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -11,8 +10,6 @@ from typing import Any
 import pytest
 
 from app.concurrency import deadline
-from app.models import cases as test_cases
-from app.models import suites
 from app.services.suites import coverage, proposing, reading
 from tests.integration.suites.sending import make_fingerprints, send, stored_fingerprints, turn
 from tests.support.conversations import SECOND_NS, RecordedTurn
@@ -204,34 +201,17 @@ def test_sessions_without_a_test_are_an_alert(world: World) -> None:
     assert (world.get(path).json["value"], world.get(path).json["firingSince"]) == (0.0, None)
 
 
-def test_an_alert_keeps_no_more_test_cases_than_have_room(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fingerprints of 3,000 wide test cases were kept by their number: the clock had no memory for them."""
+def test_an_alert_compares_with_the_newest_test_cases(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     prompt_id = traffic(world, (SEARCH, 4), (CANCEL, 4))
     accept(world, prompt_id, proposal(world, prompt_id)["picks"])
     since = datetime.now(UTC) - timedelta(days=1)
     of_prompt = {"project_id": world.project_id, "prompt_id": prompt_id, "since": since, "least": 1}
-    weights: list[int] = []
-    cached = proposing.BoundedCache(proposing.CACHED_BYTES)
-    put = cached.put
-    monkeypatch.setattr(cached, "put", lambda *entry, weight: (weights.append(weight), put(*entry, weight=weight)))
     service = world.container.services.coverage
-    proposer = replace(service.proposer)
-    object.__setattr__(proposer, "_cases", cached)
+    assert service.uncovered_share(**of_prompt) == 0
 
-    assert replace(service, proposer=proposer).uncovered_share(**of_prompt) == 0
-    assert (len(weights), min(weights) > 50) == (2, True)
-
-    with world.container.database.read() as connection:
-        ids = suites.members_of_prompt(connection, project_id=world.project_id, prompt_id=prompt_id)
-        sizes = test_cases.sizes_of(connection, project_id=world.project_id, test_case_ids=ids)
-    assert len(sizes) == 2
-    for room, is_covered in ((sum(sizes.values()), True), (sum(sizes.values()) - 1, False)):
-        monkeypatch.setattr(coverage, "CASE_BYTES_OF_ALERT", room)
-        assert (replace(service, proposer=proposer).uncovered_share(**of_prompt) == 0) == is_covered
-
-    monkeypatch.setattr(coverage, "CASE_BYTES_OF_ALERT", 10**9)
     monkeypatch.setattr(coverage, "CASES_OF_ALERT", 1)
-    assert replace(service, proposer=proposer).uncovered_share(**of_prompt) > 0
+
+    assert service.uncovered_share(**of_prompt) > 0
 
 
 def test_a_proposals_reason_is_accepted_however_long_the_names_of_tools_are(world: World) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
+from urllib.parse import parse_qs
 
 import falcon
 import orjson
@@ -23,6 +24,7 @@ from bench.worst.fullest import fill
 from bench.worst.last import is_last
 from bench.worst.stage import Size, Stage, stage
 from tests.integration.operations.worst_bodies import values
+from tests.integration.operations.worst_forms import SentForm, filled_forms
 from tests.support.backends import EMBEDDED_CONTAINER
 from tests.support.bodies import Bodies
 from tests.support.growth import grown, work_by_function
@@ -87,7 +89,24 @@ SHORT_STRETCHES = {
     "suites/coverage:covered_by",
     "suites/coverage:removable_cases",
 }
-PLANTED = "/api/planted/"
+PLANTED, PLANTED_FORM = "/api/planted/", "/planted/"
+QUADRATIC = {f"{PLANTED}2", f"{PLANTED_FORM}2"}
+PLANTED_METHODS = {*((method, f"{PLANTED}2") for method in ("GET", "POST", "DELETE")), ("POST", f"{PLANTED_FORM}2")}
+FORMS = {
+    f"/projects/{{project_id}}/{path}"
+    for path in (
+        "prompts/new",
+        "prompts/{prompt_id}/judge-audits",
+        "prompts/{prompt_id}/preview",
+        "replays/{replay_id}/batch/accept",
+        "sessions/{session_id}/rating",
+        "test-cases/{test_case_id}",
+        "test-cases/{test_case_id}/copy",
+    )
+}
+"""Forms that must be accepted. Others may be refused after they were read: a person must choose or enter something."""
+# These forms are sent empty: filled ones make more of what a store is full of, remove something, or change settings.
+EMPTY = ("/account", "/online-checks", "/schedules", "/projects/{project_id}/sessions", "/suites/{suite_id}")
 # Rows that fill a store with their copies. Requests are about the newest copy: it may be removed.
 COPIED = {
     "key_id": "api_keys",
@@ -118,21 +137,42 @@ class Planted(Resource):
         self._power = power
 
     def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
-        with self.container.database.read() as connection:
-            count = count_test_cases(connection, prompt_id=self._ids["prompt_id"], search=None)
-        resp.media = sum(abs(number) for number in range(10 * count**self._power))
+        resp.media = self._work(self._count())
 
     on_post = on_delete = on_get
+
+    def _count(self) -> int:
+        with self.container.database.read() as connection:
+            return count_test_cases(connection, prompt_id=self._ids["prompt_id"], search=None)
+
+    def _work(self, count: int) -> int:
+        return sum(abs(number) for number in range(10 * count**self._power))
+
+
+class PlantedForm(Planted):
+    """A page with a box for each test case. Its form calls a function for each ticked box, or for each two of them."""
+
+    access = Public({"GET", "POST", "DELETE"})
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+        boxes = "".join(f'<input type="checkbox" name="case" value="{number}">' for number in range(self._count()))
+        resp.text, resp.content_type = f'<form method="post" action="{req.path}">{boxes}</form>', falcon.MEDIA_HTML
+
+    def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
+        resp.media = self._work(len(parse_qs(req.bounded_stream.read()).get(b"case", [])))
+
+    on_delete = on_get
 
 
 @pytest.fixture
 def growing() -> Iterator[Stage]:
-    """A stage to be filled, with a route of linear and one of quadratic work."""
+    """A stage to be filled, with a route and a form of linear work, and a route and a form of quadratic work."""
     with stage() as made:
         made.world.container.database.engine.dispose()
         call_by_instructions(made.world.container.database.engine)
         for power in (1, 2):
             made.app.add_route(f"{PLANTED}{power}", Planted(made, power))
+            made.app.add_route(f"{PLANTED_FORM}{power}", PlantedForm(made, power))
         yield made
 
 
@@ -143,11 +183,17 @@ def test_twice_as_much_is_at_most_about_twice_the_work_of_each_route(growing: St
     twice = _filled(growing, asked, 2, before=(small, once))
 
     costs = {name: _grown(small[name], once[name], twice[name]) for name in once}
-    planted = {name for name, functions in costs.items() if functions and f"{PLANTED}2" in name}
+    planted = {name for name, functions in costs.items() if functions and name.split()[1] in QUADRATIC}
 
     assert {name: functions for name, functions in costs.items() if functions and name not in planted} == {}
-    assert {name.split()[0] for name in planted} == methods & {"GET", "POST", "DELETE"}
+    assert {tuple(name.split()[:2]) for name in planted} == {
+        (method, path) for method, path in PLANTED_METHODS if method in methods
+    }
     assert {name: cost.status for name, cost in twice.items() if cost.status >= 400 and _must_be_allowed(name)} == {}
+    if "POST" in methods:
+        assert {
+            name.split()[1] for name, cost in twice.items() if name.startswith("POST ") and cost.status < 400
+        } >= FORMS
 
 
 def _grown(small: Cost, once: Cost, twice: Cost) -> dict[str, Any]:
@@ -170,7 +216,7 @@ def _order(case: Case) -> tuple[bool, bool, int]:
 
 
 def _must_be_allowed(name: str) -> bool:
-    """Return whether a request must succeed: its body is valid. Forms of pages are empty."""
+    """Return whether a request must succeed: its body is valid. For forms see `FORMS`."""
     method, path = name.split()[:2]
     is_refused = f"{method} {path}" in REFUSED or path.startswith(OF_PROGRAMS)
     return method != "GET" and "/api/" in path and not is_refused
@@ -187,16 +233,31 @@ def _filled(made: Stage, asked: list[Case], number: int, before: Sequence[Costs]
     made.ids["score_id"] = f"{made.ids['session_many_turns']}-0"
     document, entries = made.world.get("/api/openapi.json").json, ENTRIES[number]
     bodies = Bodies(document, values(made.ids, entries, number), entries, start=number * 100_000)
+    forms = _forms(made, f"What is {number}?") if any(case.route.startswith("POST ") for case in asked) else {}
     if number == 0:
         for case in asked:  # fills caches
             if not is_last(case.route):
-                _sent(made, case, bodies)
-    costs = {_name_of(case): _counted(made, case, bodies) for case in asked if not before}
+                _sent(made, case, bodies, forms)
+    costs = {_name_of(case): _counted(made, case, bodies, forms) for case in asked if not before}
     for case in asked if before else ():
         small, once = (costs_before[_name_of(case)] for costs_before in before)
-        costs[_name_of(case)] = _least(lambda case=case: _counted(made, case, bodies), case, small, once)
+        costs[_name_of(case)] = _least(lambda case=case: _counted(made, case, bodies, forms), case, small, once)
     made.ids |= originals
     return costs
+
+
+def _forms(made: Stage, text: str) -> dict[str, SentForm]:
+    """Return the filled forms of all pages, of each page for one object."""
+    cases = {case.route: case for case in derived.requests(made.app, by_fields=False)}
+    pages = []
+    for route, case in cases.items():
+        method, _, template = route.partition(" ")
+        if method == "GET" and "/api/" not in template and route not in OF_PROCESS:
+            answer = made.answer(method, template, case.ask(made))
+            if answer.headers.get("content-type", "").startswith("text/html"):
+                pages.append((template, answer.text))
+    forms = filled_forms(made.app, pages, text)
+    return {path: form for path, form in forms.items() if not path.endswith(EMPTY) and "/settings/" not in path}
 
 
 def _name_of(case: Case) -> str:
@@ -214,17 +275,19 @@ def _least(count: Callable[[], Cost], case: Case, small: Cost, once: Cost) -> Co
     return cost
 
 
-def _counted(made: Stage, case: Case, bodies: Bodies) -> Cost:
+def _counted(made: Stage, case: Case, bodies: Bodies, forms: Mapping[str, SentForm]) -> Cost:
     answers: list[Sent] = []
-    work = work_by_function(lambda: answers.append(_sent(made, case, bodies)))
+    work = work_by_function(lambda: answers.append(_sent(made, case, bodies, forms)))
     work[BYTES] = answers[0].size // BYTES_PER_STEP
     return Cost(work, answers[0].status)
 
 
-def _sent(made: Stage, case: Case, bodies: Bodies) -> Sent:
+def _sent(made: Stage, case: Case, bodies: Bodies, forms: Mapping[str, SentForm]) -> Sent:
     method, _, template = case.route.partition(" ")
     ask, body = case.ask(made), bodies.of(method, template)
     if body is not None:
         ask = replace(ask, body=orjson.dumps(body))
+    elif method == "POST" and template in forms:
+        ask = replace(ask, body=forms[template].body)
     answer = made.answer(method, template, ask)
     return Sent(len(answer.content), answer.status_code)  # reads a streamed answer to its end

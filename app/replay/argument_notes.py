@@ -8,9 +8,10 @@ from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from app.replay.clocks import clock_of, meet_at_midnight
 from app.replay.code_forms import code_note
 from app.replay.compare import equal, part_of
-from app.replay.forms import instant_of, scalar_form
+from app.replay.forms import instant_of, same_instant, scalar_form
 from app.replay.kinds import FIXED_BY_SCHEMA, SHELL_KEYS, is_language, key_of, schema_at
 from app.replay.measures import seconds_of, with_plain_measures
 from app.replay.ranges import contains_range
@@ -86,6 +87,10 @@ class ArgumentNotes:
             return _FORM
         if (numbers := _numbers(left)) and numbers == _numbers(right):
             return _FORM
+        if same_instant(left, right) or ((clock := clock_of(left)) and clock == clock_of(right)):
+            return _FORM
+        if meet_at_midnight(left, right):
+            return "the end of a day, and the begin of the next one"
         if with_plain_measures(left) == with_plain_measures(right) or _same_time(left, right):
             return "the same amount in another unit"
         if _is_same_time(left, right, self._zone(path)):
@@ -192,14 +197,14 @@ def _numbers(text: str) -> list[Decimal]:
 def _is_same_time(left: str, right: str, zone: str) -> bool:
     """Return whether one of two texts is a time with its offset, and the other one the same without it.
 
-    `zone` is the time zone of the one without it, if that is known; in an unknown one, UTC is likely a mistake.
+    `zone` is the time zone of the one without it, "" if that is not known: a reader of the conversation may know it.
     """
     first, other = instant_of(left.strip()), instant_of(right.strip())
     if first is None or other is None or (first.tzinfo is None) == (other.tzinfo is None):
         return False
     local, instant = (first, other) if first.tzinfo is None else (other, first)
     if not zone:
-        return bool(instant.utcoffset()) and local == instant.replace(tzinfo=None)
+        return local == instant.replace(tzinfo=None)
     try:
         return local.replace(tzinfo=ZoneInfo(zone)) == instant
     except (KeyError, ValueError, OSError):  # no zone

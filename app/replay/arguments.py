@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import UNSET
 
 from app.replay.argument_notes import SCHEMA_STEPS, ArgumentNotes
+from app.replay.call_forms import call_note
 from app.replay.compare import MOST_DIFFERENCES, differences, equal, part_of
 from app.replay.findings import Difference
 from app.replay.forms import same_instant
@@ -51,11 +52,12 @@ class ArgumentsComparison:
 
 @dataclass(frozen=True, slots=True)
 class CallRules:
-    """What is known about the arguments of a call: its effect, the schema, and kinds of texts by JSON pointer."""
+    """What is known about the arguments of a call: its tool, effect, schema, and kinds of texts by JSON pointer."""
 
     effect: Effect = "write"
     schema: Mapping[str, Any] = field(default_factory=dict)
     kinds: PointerTree[StringKind] = NO_POINTERS
+    name: str = ""
 
 
 def compare_arguments(
@@ -86,6 +88,8 @@ def compare_arguments(
         weighing.weigh(difference)
         if weighing.is_full:
             break
+    if weighing.failed and (note := call_note(rules.name, recorded, produced, budget)):
+        weighing.leave_open(note)
     for path, left, right, matcher in places(recorded, produced, matchers, ignored, budget):
         if matcher.match == "any" or (subset and left is UNSET):
             continue
@@ -119,6 +123,11 @@ class _Weighing:
     @property
     def is_full(self) -> bool:
         return len(self.failed) + len(self.open) >= MOST_DIFFERENCES
+
+    def leave_open(self, note: str) -> None:
+        """Leave all differences that fail to a reader: together, they are only another way to write the call."""
+        self.open += [OpenDifference(part.path, part.expected, part.actual, note) for part in self.failed]
+        self.failed.clear()
 
     def match(self, where: str, left: Any, right: Any, matcher: Matcher) -> None:
         """Compare the values at a place that a matcher names."""

@@ -17,9 +17,10 @@ from app.replay.tool_names import ACTING_VERBS, effect_of_name, is_named_for_an_
 from app.replay.wrapped import Wrapped, operation_reads, wrapped_call
 
 _BESIDE, _BESIDE_SQL, _NOT_BESIDE = (words("keys", name) for name in ("beside", "beside_sql", "not_beside"))
-_SQL_KEYS, _PROGRAM_KEYS = words("keys", "sql"), words("keys", "program_arguments")
-_RAN_OR_WRITTEN = _NOT_BESIDE | _PROGRAM_KEYS | SHELL_KEYS  # what makes a difference to what is run
+_SQL_KEYS, PROGRAM_KEYS = words("keys", "sql"), words("keys", "program_arguments")
+_RAN_OR_WRITTEN = _NOT_BESIDE | PROGRAM_KEYS | SHELL_KEYS  # what makes a difference to what is run
 _QUERY_KEYS = _SQL_KEYS | words("keys", "graphql")
+_SHELLS = words("keys", "shells")
 _SENDING, _CALLING = words("requests", "named"), words("requests", "calling")
 _OTHER_ACTIONS = ACTING_VERBS - _CALLING
 _MOST_WRAPPED = 3  # tools that call one another, before the one that is looked at
@@ -59,9 +60,9 @@ def _reads(name: str, keys: Mapping[str, str], arguments: Mapping[str, Any], *, 
     request = request_reads(keys, arguments, runs_only=runs_only)
     if request is not None:
         return request and (runs_only or _is_for(_SENDING, {*words_of_name(name)}))
-    if key := _first(keys, arguments, _PROGRAM_KEYS) if (program := _program_of(name)) else "":
+    if key := _first(keys, arguments, PROGRAM_KEYS) if (program := program_of(name)) else "":
         return _of_program(program, arguments[key]) and _may_be_beside(keys, {key}, _BESIDE, runs_only=runs_only)
-    if key := _first(keys, arguments, SHELL_KEYS):
+    if key := _first(keys, arguments, SHELL_KEYS) or _text_of_shell(name, keys, arguments):
         return _command_reads(keys[key], arguments[key]) and _may_be_beside(keys, {key}, _BESIDE, runs_only=runs_only)
     texts = {
         key: text
@@ -91,6 +92,14 @@ def _first(keys: Mapping[str, str], arguments: Mapping[str, Any], known: frozens
     return next((key for key, lower in keys.items() if lower in known and arguments[key]), "")
 
 
+def _text_of_shell(name: str, keys: Mapping[str, str], arguments: Mapping[str, Any]) -> str:
+    """Return the key of the one text that a tool named after a shell gets, in any language; "" for other calls."""
+    if _SHELLS.isdisjoint(words_of_name(name)):
+        return ""
+    texts = [key for key, lower in keys.items() if lower not in _BESIDE and isinstance(arguments[key], str)]
+    return texts[0] if len(texts) == 1 and arguments[texts[0]].strip() else ""
+
+
 def _may_be_beside(keys: Mapping[str, str], ran: set[str], known: frozenset[str], *, runs_only: bool) -> bool:
     others = [lower for key, lower in keys.items() if key not in ran]
     return (_RAN_OR_WRITTEN - known).isdisjoint(others) if runs_only else known.issuperset(others)
@@ -102,7 +111,7 @@ def _command_reads(key: str, command: Any) -> bool:
     return command_reads(command)
 
 
-def _program_of(name: str) -> str:
+def program_of(name: str) -> str:
     """Return the program that a tool is named after, as in `kubectl` and `run_git`; "" for other tools."""
     last = _LAST_PART.search(name.rpartition("__")[2])
     parts = {part for part in re.split(r"[_\s]+", last[0].lower()) if part} if last else set()

@@ -8,13 +8,14 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate, groupby
+from itertools import accumulate
 from typing import Any
 
 from app.replay.commands import acting_part, is_operator
 from app.replay.find_forms import find_form
 from app.replay.forms import path_form
 from app.replay.measures import seconds_of, seconds_of_job, with_plain_measures
+from app.replay.options import is_with_same_options
 from app.replay.programs import carried, program_reads, without_assignments
 from app.replay.tables import TABLES, words
 
@@ -26,7 +27,6 @@ _SAME: dict[str, str] = TABLES["forms"]["same"]
 _KEEPS_SLASH, _UNITS, _TIMED = (words("forms", name) for name in ("keeps_slash", "units", "timed"))
 _FOLDERS = words("forms", "folders")
 _JOBS, _ORDERED = words("forms", "jobs"), words("forms", "ordered")
-_LONG_OPTION = re.compile(r"--[\w-]+=.*", re.DOTALL)
 _SUBSTITUTION = re.compile(r"s([/|,#:@!%;~])((?:(?!\1)[^\\]|\\.)*)\1((?:(?!\1)[^\\]|\\.)*)\1([gpIi0-9]*)", re.DOTALL)
 
 
@@ -45,6 +45,21 @@ def command_form(command: str, carriers: int = 0) -> list[tuple[Any, ...]]:
     return [
         (between, *_program_form(part, carriers)) for between, part in _joined(_without_looks(acting_part(command)))
     ]
+
+
+def is_same_command(left: str, right: str) -> bool:
+    """Return whether two commands do the same, by the tables or by the names and values of their options."""
+    forms = command_form(left), command_form(right)
+    if not forms[0] or len(forms[0]) != len(forms[1]):
+        return False
+    return all(_is_same_program(first, other) for first, other in zip(*forms, strict=True))
+
+
+def _is_same_program(left: tuple[Any, ...], right: tuple[Any, ...]) -> bool:
+    if left == right:
+        return True
+    is_unknown = all(isinstance(word, str) for word in (*left, *right)) and left[:2] == right[:2]
+    return is_unknown and left[1] not in _ORDERED and is_with_same_options(left[2:], right[2:])
 
 
 def _without_looks(parts: Sequence[Part]) -> Iterator[Part]:
@@ -98,17 +113,9 @@ def _program_form(part: Sequence[str], carriers: int) -> tuple[Any, ...]:
         return tuple(part)
     name = next((name for count in (3, 2, 1) if (name := " ".join(part[:count])) in _OPTIONS), "")
     if not name:
-        return tuple(part if part[0] in _ORDERED else _with_long_options_in_order(part))
+        return tuple(part)
     form = _with_options(name, _with_script(part) if part[0] == "sed" else part)
     return tuple(part) if form is None else form
-
-
-def _with_long_options_in_order(part: Sequence[str]) -> Iterator[str]:
-    """Yield the words of a program, with adjacent options such as `--name=value` in order, if no two have one name."""
-    for is_option, run in groupby(part, key=lambda word: _LONG_OPTION.fullmatch(word) is not None):
-        options = [*run]
-        names = {option.partition("=")[0] for option in options}
-        yield from sorted(options) if is_option and len(names) == len(options) else options
 
 
 def _with_script(part: Sequence[str]) -> Sequence[str]:

@@ -16,6 +16,7 @@ from app.replay.programs import carried, program_reads, without_assignments
 _SUBSTITUTED = re.compile(r"[`\n\r]|\$[\w({\[]|[<>]")
 _KEEPS_LINES = re.compile(r"['\"\\#\r]")
 _OPERATOR = re.compile(r"[();<>|&]+")
+_QUOTED = re.compile(r"'[^']*+'|\"(?:[^\"\\]|\\.)*+\"|\\.", re.DOTALL)
 _OTHER = "\0"  # before an operator among words
 _BETWEEN = ("|", "&&", "||", ";")  # programs that read, which only read then
 # What throws messages away, or puts them among the output.
@@ -47,9 +48,16 @@ def acting_part(command: str) -> list[tuple[str, list[str]]]:
 
 
 def command_words(command: str) -> list[str]:
-    """Return the words of a command without the quotes around them; empty for what can't be parsed."""
+    """Return the words of a command without the quotes around them, and its operators; empty for what is broken."""
+    if "\n" in command:
+        return []
+    lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
+    lexer.whitespace_split, lexer.commenters = True, ""
     try:
-        return shlex.split(command) if "\n" not in command else []
+        return [
+            *lexer,
+            *_OPERATOR.findall(_QUOTED.sub("", command)),
+        ]  # the operators once more, for quoted ones are words
     except ValueError:
         return []
 

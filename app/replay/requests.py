@@ -14,9 +14,9 @@ from app.replay.texts.sources import json_of
 from app.replay.tool_names import ACTING_OR_NAMED, ACTING_VERBS, READING, words_of_name
 
 _SAFE, _UNSAFE = words("requests", "safe"), words("requests", "unsafe")
-METHOD_KEYS, _ADDRESS, _BODY = (words("requests", name) for name in ("method", "address", "body"))
-_PARAMETERS, _HEADERS, _ACTION = (words("requests", name) for name in ("parameters", "headers", "action"))
-_KNOWN = METHOD_KEYS | _ADDRESS | _BODY | _PARAMETERS | _HEADERS | words("requests", "beside")
+METHOD_KEYS, ADDRESS, BODY = (words("requests", name) for name in ("method", "address", "body"))
+PARAMETERS, HEADERS, _ACTION = (words("requests", name) for name in ("parameters", "headers", "action"))
+_KNOWN = METHOD_KEYS | ADDRESS | BODY | PARAMETERS | HEADERS | words("requests", "beside")
 _NOT_BESIDE = words("keys", "not_beside")
 _BETWEEN = re.compile(r"[/.;:]")
 _GRAPHQL_KEYS = frozenset(("query", "variables", "operationName"))
@@ -29,7 +29,7 @@ def request_reads(keys: Mapping[str, str], arguments: Mapping[str, Any], *, runs
     such as a tenant, make no difference unless they are sent or written.
     """
     methods = [arguments[key] for key, lower in keys.items() if lower in METHOD_KEYS]
-    addresses = [arguments[key] for key, lower in keys.items() if lower in _ADDRESS]
+    addresses = [arguments[key] for key, lower in keys.items() if lower in ADDRESS]
     if not methods or not addresses or not all(isinstance(method, str) for method in methods):
         return None
     names = {method.lower() for method in methods}
@@ -41,7 +41,7 @@ def request_reads(keys: Mapping[str, str], arguments: Mapping[str, Any], *, runs
     is_plain = _NOT_BESIDE.isdisjoint(keys.values()) if runs_only else _KNOWN.issuperset(keys.values())
     if not is_plain or not _adds_nothing(others):
         return False
-    bodies = [value for lower, value in others if lower in _BODY and value]
+    bodies = [value for lower, value in others if lower in BODY and value]
     if names <= _SAFE:
         return not bodies and not any(map(_names_an_action, addresses))
     if names != {"post"}:
@@ -56,7 +56,7 @@ def _adds_nothing(others: Sequence[tuple[str, Any]]) -> bool:
     """Return whether neither parameters nor headers name an action or another method."""
     return all(
         pairs is not None and not any(is_acting(name, value) for name, value in pairs)
-        for known, is_acting in ((_PARAMETERS, _parameter_acts), (_HEADERS, _header_acts))
+        for known, is_acting in ((PARAMETERS, _parameter_acts), (HEADERS, _header_acts))
         for pairs in (_pairs(value) for lower, value in others if lower in known)
     )
 

@@ -11,7 +11,8 @@ Words = tuple[str, ...]
 
 _TOKEN = re.compile(r"[^\W\d]\w*+(?:\.[^\W\d]\w*+)*+|\d[\w.]*+|[<>!=]++|\S")
 _DOLLAR_QUOTE = re.compile(r"\$\w*\$")
-_PLAIN_NAME = re.compile(r"`([^\W\d]\w*+)`")
+_PLAIN_NAME = re.compile(r"`([^\W\d]\w*+)`|\"([^\W\dA-Z][^\WA-Z]*+)\"")
+_BRACKETED_NAME = re.compile(r"(?<!\w)\[([^\W\d]\w*+)\]")
 _DATE = re.compile(r"'\d{4}-\d\d-\d\d[^']*'")
 _DATE_TYPES = frozenset(("date", "timestamp", "datetime", "timestamptz"))
 _NUMBER = re.compile(r"'(0|[1-9]\d{0,30})'")
@@ -61,12 +62,12 @@ def _words(text: str) -> Iterator[str]:
         end = quoted.end()
         if not quoted[0].startswith(("--", "/*")) or quoted[0].startswith(("/*!", "/*M!")):
             name, number = _PLAIN_NAME.fullmatch(quoted[0]), _NUMBER.fullmatch(quoted[0])
-            yield name[1].lower() if name else number[1] if number else quoted[0]
+            yield (name[1] or name[2]).lower() if name else number[1] if number else quoted[0]
     yield from _plain_words(text[end:])
 
 
 def _plain_words(text: str) -> Iterator[str]:
-    for token in _TOKEN.findall(text.lower()):
+    for token in _TOKEN.findall(_BRACKETED_NAME.sub(r"\1", text.lower())):
         if token not in _OMITTED:
             yield _SAME.get(token, token)
 
@@ -178,16 +179,45 @@ def _assigned(words: Words) -> Words:
 
 
 def _inserted(words: Words) -> Words:
-    """Return an insertion of one row with its columns in order, each with its value, but without those of NULL."""
+    """Return an insertion with its columns in order, each with its values, but without those of NULL."""
     match words:
         case ("insert", "into", table, "(", *_) if "values" in words:
             at = words.index("values")
-            columns, values = (_split(part[1:-1], ",") for part in (words[3:at], words[at + 1 :]))
-            is_row = words[at - 1] == ")" and words[at + 1 : at + 2] == ("(",) and words[-1] == ")"
-            if is_row and len(columns) == len(values) and "(" not in words[4:at]:
-                pairs = sorted(pair for pair in zip(columns, values, strict=True) if pair[1] != ("null",))
-                return ("insert", "into", table, *(word for pair in pairs for part in pair for word in (*part, ",")))
-    return words
+            rows, end = _rows(words, at + 1)
+            columns = _split(words[4 : at - 1], ",")
+            values = [_split(row[1:-1], ",") for row in rows]
+            if words[at - 1] == ")" and "(" not in words[4:at] and all(len(row) == len(columns) for row in values):
+                named = (
+                    sorted(pair for pair in zip(columns, row, strict=True) if pair[1] != ("null",)) for row in values
+                )
+                parts = sorted(tuple(word for pair in row for part in pair for word in (*part, ",")) for row in named)
+                return ("insert", "into", table, *_joined(parts, ";"), "values", *words[end:])
+    return _with_rows_in_order(words)
+
+
+def _with_rows_in_order(words: Words) -> Words:
+    """Return words with the rows of each `values` in order."""
+    ordered, at = list[str](), 0
+    while at < len(words):
+        ordered.append(words[at])
+        at += 1
+        if ordered[-1] == "values":
+            rows, at = _rows(words, at)
+            ordered += _joined(sorted(rows), ",")
+    return tuple(ordered)
+
+
+def _rows(words: Words, begin: int) -> tuple[list[Words], int]:
+    """Return the rows from a place on, each in its parentheses, and where they end."""
+    rows, opened = list[Words](), begin
+    for at, depth in _depths(words, begin):
+        if not depth and words[at] != ",":
+            return rows, at
+        if depth == 1 and words[at] == ")":
+            rows.append(words[opened : at + 1])
+        elif depth == 1 and words[at] == "(" and (at == begin or words[at - 1] == ","):
+            opened = at
+    return rows, len(words)
 
 
 def _depths(words: Sequence[str], begin: int = 0) -> Iterator[tuple[int, int]]:

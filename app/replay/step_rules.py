@@ -62,4 +62,5 @@ class StepRules:
             kinds = {parse_pointer(nfc(pointer)): kind for pointer, kind in tool.kinds.items()}
             self._kinds[step.name] = PointerTree(kinds)
         effects = {self.effect(step.name, called_with) for called_with in (step.arguments, arguments)}
-        return CallRules("write" if "write" in effects else "read", tool.schema, self._kinds[step.name])
+        effect: Effect = "write" if "write" in effects else "read"
+        return CallRules(effect, tool.schema, self._kinds[step.name], step.name)

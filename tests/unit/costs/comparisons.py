@@ -9,6 +9,7 @@ from app.replay.answers import Answers
 from app.replay.argument_notes import ArgumentNotes
 from app.replay.arguments import CallRules, compare_arguments
 from app.replay.checks import Checker
+from app.replay.clocks import clock_of
 from app.replay.code_forms import code_note
 from app.replay.commands import command_reads
 from app.replay.findings import ProducedAnswer, ProducedCall
@@ -122,6 +123,46 @@ def open_arguments(size: int) -> Work:
     return work
 
 
+def calls_in_other_forms(size: int) -> Work:
+    """Compare commands of as many options, documents of as many fields and requests of as many parameters."""
+    names = [f"n{n}" for n in range(size)]
+    variables = {name: [1] * 3 for name in names}
+    defined = ", ".join(f"${name}: [Int] = [1, 1]" for name in names)
+    fields = " ".join(f"f(a: ${name}, b: {{c: 2}}) {{ id state }}" for name in names)
+    document = {"query": f"mutation M({defined}) {{ {fields} }}", "variables": variables}
+    request = {"method": "POST", "url": "https://a.b/c", "params": dict.fromkeys(names, "1"), "body": {"a": 1}}
+    options = " ".join(f"-abc a{n} --{name}=1" for n, name in enumerate(names))
+    few = " ".join(f"-{letter} {letter}" for letter in "abcdefgh")
+    pairs = [
+        (document, {**document, "query": document["query"].replace("f(", "g(")}),
+        (request, {**request, "headers": dict.fromkeys(names, "1")}),
+        (request, {**request, "url": f"https://a.b/c?{'&'.join(f'{name}=1' for name in names)}", "params": {}}),
+        ({"command": ["tool", *names]}, {"command": f"tool {' '.join(names)} x"}),
+        ({"args": f"tool {options} {few} x"}, {"args": f"tool {options} x {few}"}),
+    ]
+
+    def work() -> None:
+        for left, right in pairs:
+            compare_arguments(left, right, ranked({}), Sources, rules=CallRules("write"))
+        code_note(f"tool {options} -x y", f"tool {options} -y y")
+        code_note(f"tool {few}", " ".join(["tool", *(f"--{letter}x {letter}" for letter in "hgfedcba")]))
+        rows = ", ".join(f"({n}, {n})" for n in range(size))
+        code_note(f"insert into t (a, b) values {rows}", f"select values {'values ' * size} {rows}")
+        code_note(f"insert into t (a, b) values {rows}", f"insert into t (b, a) values {rows}")
+        code_note(f"create table t as select a from (values {rows})", f"delete from t {'(' * size} values {rows}")
+        code_note(f"tool {'x -a 1 -b 2 ' * size}", f"tool {'x -b 2 -a 1 ' * size}")
+        code_note(f"tool -a 1 {' '.join(names)}", f"tool --a=1 {' '.join(names)}")
+        code_note("at 1 pm " * size, "at 1 am" + " am" * size)
+        clock_of("11:30 pm")
+
+    return work
+
+
+def programs_in_other_forms(size: int) -> Work:
+    """Compare commands of as many programs."""
+    return lambda: code_note("tool -a 1 -b 2; " * size, "tool -b 2 -a 1; " * size)
+
+
 def code(size: int) -> Work:
     """Compare addresses of as many parameters, statements of as many texts, and commands of as many options."""
     address = [f"https://a.b/c?{'&'.join(f'k{n}={n}' for n in order)}" for order in (range(size), range(size)[::-1])]
@@ -218,6 +259,8 @@ def comparisons() -> dict[str, Make]:
         "lists": lists,
         "open arguments": open_arguments,
         "code": code,
+        "calls in other forms": calls_in_other_forms,
+        "programs in other forms": programs_in_other_forms,
         "texts": texts,
         "loosening": loosening,
     }

@@ -269,6 +269,7 @@ NOT_GROWING: dict[str, set[str]] = {
         "replay/documents:_explain",
         "replay/judge_question:_doubt",
         "replay/measures:seconds_of_job",
+        "replay/options:_unlikeness",
         "replay/schedules:_parts",
         "replay/statement_forms:is_narrower",
         "replay/texts/forms:Lookup.__contains__",

@@ -1,0 +1,75 @@
+"""Notes that two calls are written differently and do the same, though several of their arguments differ."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from app.replay.calls import PROGRAM_KEYS, program_of
+from app.replay.code_forms import code_note
+from app.replay.compare import equal
+from app.replay.graphql import is_graphql
+from app.replay.graphql_forms import graphql_form
+from app.replay.kinds import SHELL_KEYS
+from app.replay.request_forms import request_form
+from app.values.budget import WorkBudget
+
+_STEPS = 1_000  # to read a document, an address or a command of usual length
+_OF_GRAPHQL = frozenset(("variables", "operationname", "operation_name"))
+
+
+def call_note(name: str, recorded: Any, produced: Any, budget: WorkBudget) -> str:
+    """Return how two calls of a tool are written differently; "" if they may do something else. Raises `OverBudget`."""
+    if not isinstance(recorded, dict) or not isinstance(produced, dict):
+        return ""
+    texts = (text for call in (recorded, produced) for text in call.values() if isinstance(text, str))
+    budget.spend(_STEPS + sum(map(len, texts)))
+    if _is_same(_operation(recorded), _operation(produced), budget):
+        return "the same operation of GraphQL, written differently"
+    if _is_same(_request(recorded), _request(produced), budget):
+        return "the same request, written differently"
+    return _note_of_words(name, recorded, produced, budget)
+
+
+def _is_same(left: Any, right: Any, budget: WorkBudget) -> bool:
+    return left is not None and right is not None and equal(left, right, budget)
+
+
+def _operation(call: Mapping[str, Any]) -> list[Any] | None:
+    """Return the form of a call's one document of GraphQL, with its other arguments."""
+    documents = [key for key, text in call.items() if isinstance(text, str) and is_graphql(text)]
+    if len(documents) != 1:
+        return None
+    variables = next((call[key] for key in call if key.lower() == "variables"), None)
+    form = graphql_form(call[documents[0]], variables)
+    others = {key: value for key, value in call.items() if key != documents[0] and key.lower() not in _OF_GRAPHQL}
+    return None if form is None else [repr(form), documents[0], others]
+
+
+def _request(call: Mapping[str, Any]) -> list[Any] | None:
+    form = request_form(call)
+    if form is None:
+        return None
+    method, address, headers, body, others = form
+    operation = _operation(body) if isinstance(body, dict) else None
+    return [method, repr(address), repr(headers), body if operation is None else operation, others]
+
+
+def _note_of_words(name: str, recorded: Mapping[str, Any], produced: Mapping[str, Any], budget: WorkBudget) -> str:
+    """Return the note on the one command of two calls, which may be a list of words, or the arguments of a program."""
+    program = program_of(name)
+    keys = [key for key in recorded if key.lower() in (PROGRAM_KEYS if program else SHELL_KEYS)]
+    if len(keys) != 1 or keys[0] not in produced:
+        return ""
+    first, other = ({key: value for key, value in call.items() if key != keys[0]} for call in (recorded, produced))
+    left, right = (_command(program, call[keys[0]]) for call in (recorded, produced))
+    return code_note(left, right) if left and right and equal(first, other, budget) else ""
+
+
+def _command(program: str, words: Any) -> str:
+    if isinstance(words, list) and words and all(isinstance(word, str) for word in words):
+        words = shlex.join(words)
+    if not isinstance(words, str) or not words.strip():
+        return ""
+    return f"{program} {words}" if program and words.split()[0] != program else words

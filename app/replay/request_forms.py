@@ -1,0 +1,57 @@
+"""Brings a request of HTTP to one form: parameters in the address or beside it, names of headers in any case."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from app.replay.kinds import LONGEST
+from app.replay.requests import ADDRESS, BODY, HEADERS, METHOD_KEYS, PARAMETERS
+from app.replay.tables import words
+from app.replay.texts.sources import json_of
+
+_PORTS = {"http": ":80", "https": ":443"}
+_BASES = words("requests", "base")
+
+Address = tuple[str, str, str, tuple[tuple[str, str], ...], str]
+
+
+def address_form(text: str, parameters: tuple[tuple[str, str], ...] = ()) -> Address | None:
+    """Return the parts of an address, with its parameters and further ones in order; None for what is no address."""
+    try:
+        parts = urlsplit(text.strip())
+    except ValueError:
+        return None
+    pairs = tuple(sorted((*parse_qsl(parts.query, keep_blank_values=True), *parameters)))
+    host = parts.netloc.lower().removesuffix(_PORTS.get(parts.scheme, ""))
+    return parts.scheme, host, parts.path.rstrip("/"), pairs, parts.fragment
+
+
+def request_form(arguments: Mapping[str, Any]) -> tuple[Any, ...] | None:
+    """Return the method, the address, the headers, the body and what else a request has; None for other calls."""
+    keys = {key: key.lower() for key in arguments}
+    known = (METHOD_KEYS, ADDRESS - _BASES, _BASES, PARAMETERS, HEADERS, BODY)
+    parts = [[arguments[key] for key, lower in keys.items() if lower in names] for names in known]
+    if any(len(part) > 1 for part in parts) or not parts[0] or not parts[1]:
+        return None
+    method, address, base = (str(part[0]) if part else "" for part in parts[:3])
+    parameters, headers, body = (part[0] if part else None for part in parts[3:])
+    pairs, sent = _pairs(parameters), _pairs(headers)
+    if pairs is None or sent is None or max(len(address), len(base)) > LONGEST:
+        return None
+    whole = f"{base.rstrip('/')}/{address.lstrip('/')}" if base else address
+    others = {key: value for key, value in arguments.items() if not any(keys[key] in names for names in known)}
+    named = sorted((name.lower(), value) for name, value in sent)
+    content = json_of(body) if isinstance(body, str) and json_of(body) is not None else body or None
+    return method.upper(), address_form(whole, pairs), named, content, others
+
+
+def _pairs(value: Any) -> tuple[tuple[str, str], ...] | None:
+    """Return the names and values of parameters or headers; None for values that are no scalars."""
+    if not value:
+        return ()
+    if not isinstance(value, dict) or any(isinstance(inner, dict | list) for inner in value.values()):
+        return None
+    return tuple((name, inner if isinstance(inner, str) else json.dumps(inner)) for name, inner in value.items())

@@ -1,4 +1,4 @@
-"""Brings a request of HTTP to one form: parameters in the address or beside it, names of headers in any case."""
+"""Brings a request of HTTP to one form: parameters in the address or next to it, names of headers in any case."""
 
 from __future__ import annotations
 

@@ -24,6 +24,7 @@ AGENTS = {
     "eighth": 12,
     "ninth": 8,
     "tenth": 8,
+    "eleventh": 8,
 }
 SMALL = {"ascensori", "kirchenorgel"}  # agents with fewer drafts, each of which has a label that was read once
 READERS = [("sixth", "writer"), ("sixth", "blind"), ("seventh", "blind"), ("eighth", "blind"), ("ninth", "blind")]

@@ -65,6 +65,10 @@ class Conflict(ServiceError, code="conflict", status=409):
     """The present state does not allow the request."""
 
 
+class Cancelled(ServiceError, code="cancelled", status=409):
+    """Somebody cancelled what the caller waits for."""
+
+
 class StaleDraft(ServiceError, code="stale_draft", status=412):
     """The draft changed since the caller read it."""
 

@@ -121,6 +121,7 @@ ROUTES: tuple[tuple[str, type[Resource]], ...] = (
     ("/api/v1/prompts/run", runs.RunPrompt),
     (RUN, runs.RunResource),
     (f"{RUN}/events", runs.RunEventsResource),
+    (f"{RUN}/cancel", runs.RunCancellation),
     ("/api/v1/usage", runs.UsageResource),
     ("/api/v1/usage/observed", runs.ObservedUsageResource),
     ("/api/public/otel/v1/traces", traces.Traces),

@@ -1,4 +1,4 @@
-"""POST /api/v1/prompts/run, GET /api/v1/runs/{id} and its /events, GET /api/v1/usage and its /observed."""
+"""POST /api/v1/prompts/run, GET /api/v1/runs/{id} with its /events and /cancel, GET /api/v1/usage and its /observed."""
 
 from __future__ import annotations
 
@@ -78,6 +78,20 @@ class RunResource(Resource, GET="read"):
     @operation("One run with all details", answers={200: schemas.Run})
     def on_get(self, key: ApiKey, run_id: int) -> RunRow:
         return self.services.runs.get(project_id=key.project_id, run_id=run_id)
+
+
+class RunCancellation(Resource, POST="run"):
+    """Keys that may start runs may cancel them. The answer is 202 until the run's worker has stopped the model."""
+
+    @operation(
+        "Cancel a run",
+        answers={200: schemas.Run, 202: schemas.Run},
+        location="/api/v1/runs/{id}",
+        errors=(409,),
+    )
+    def on_post(self, key: ApiKey, run_id: int) -> RunRow | ApiReply:
+        row = self.services.runs.cancel(project_id=key.project_id, run_id=run_id)
+        return row if row.finished else ApiReply(202, row)
 
 
 class RunEventsResource(Resource, GET="read"):

@@ -14,7 +14,7 @@ from app.models.language_models import language_models
 from app.models.prompt_versions import draft_snapshots
 from app.models.queries import bytes_of, list_rows, pieces
 from app.models.replays import replays
-from app.models.runs import UNFINISHED, runs
+from app.models.runs import runs
 from app.models.scores import scores
 from app.models.sessions import sessions
 from app.models.turns import turns
@@ -36,7 +36,10 @@ class RecentRun:
 def recent_runs(
     connection: Connection, *, prompt_id: int, since: datetime, until: datetime, limit: int
 ) -> list[RecentRun]:
-    """List the ended runs with a response time among the newest `limit` runs created in [since, until)."""
+    """List the ended runs with a response time among the newest `limit` runs created in [since, until).
+
+    A cancelled run is left out: its time is not that of an answer.
+    """
     c = runs.c
     # In a subquery, so that no server begins the join with the models.
     newest = (
@@ -47,7 +50,7 @@ def recent_runs(
         .subquery("newest")
     )
     n = newest.c
-    ended = and_(n.status.not_in(UNFINISHED), n.response_time_ms.is_not(None))
+    ended = and_(n.status.in_(("done", "failed")), n.response_time_ms.is_not(None))
     statement = select(n.commit_hash, language_models.c.name, n.created_at, n.response_time_ms).where(ended)
     return list_rows(
         connection, RecentRun, statement.join(language_models, language_models.c.id == n.language_model_id)

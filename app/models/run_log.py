@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, Connection, ScalarSelect, and_, func, or_,
 from app.models.base import no_index
 from app.models.language_models import language_models
 from app.models.queries import columns_of, count_rows, list_rows
-from app.models.runs import RunSummary, runs
+from app.models.runs import UNFINISHED, RunSummary, runs
 from app.models.scores import ScoreRange
 from app.models.searchable_text import contains, excerpt
 from app.models.session_list import Range
@@ -30,10 +30,10 @@ class RunEntry(RunSummary):
 
     @property
     def outcome(self) -> str:
-        """`running`, `ok`, `nok` or `failed`: what `RunFilter.status` asks for."""
+        """`running`, `ok`, `nok`, `failed` or `cancelled`: what `RunFilter.status` asks for."""
         if self.status == "done":
             return "nok" if self.nok else "ok"
-        return "failed" if self.status == "failed" else "running"
+        return "running" if self.status in UNFINISHED else self.status
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,9 +42,9 @@ class RunFilter:
 
     `search` is a part of the question or the answer, in any case.
 
-    `status` is `running` (accepted, not finished), `ok`, `nok` (answered, but not as requested) or `failed`. `errors`
-    is true for `nok` and `failed` together, false for `ok`. `version` is a commit hash, or `DRAFT`; `model` is a name.
-    `cost` is in USD. A run without an answer has no duration.
+    `status` is `running` (accepted, not finished), `ok`, `nok` (answered, but not as requested), `failed` or
+    `cancelled`. `errors` is true for `nok` and `failed` together, false for `ok`. `version` is a commit hash, or
+    `DRAFT`; `model` is a name. `cost` is in USD. A run without an answer has no duration.
     """
 
     from_at: datetime | None = None
@@ -130,10 +130,11 @@ def count_runs(connection: Connection, *, prompt_id: int, filters: RunFilter, mo
 
 
 _STATUS: dict[str, ColumnElement[bool]] = {
-    "running": runs.c.status.in_(("queued", "running")),
+    "running": runs.c.status.in_(UNFINISHED),
     "ok": and_(runs.c.status == "done", runs.c.nok.is_(None)),
     "nok": and_(runs.c.status == "done", runs.c.nok.is_not(None)),
     "failed": runs.c.status == "failed",
+    "cancelled": runs.c.status == "cancelled",
 }
 
 

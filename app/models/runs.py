@@ -88,7 +88,8 @@ class StoredCost(msgspec.Struct, frozen=True):
 class StoredOutcome(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """The column `outcome`: what is known of an answer besides its text.
 
-    `first_error` is why the prompt's first model did not answer, `masked` whether the model's own answer differs.
+    `first_error` is why the prompt's first model did not answer, `masked` whether the model's own answer differs, and
+    `estimated` whether the vendor did not report all of the tokens.
     """
 
     tokens: Tokens
@@ -97,9 +98,10 @@ class StoredOutcome(msgspec.Struct, frozen=True, rename="camel", omit_defaults=T
     tool_calls: list[StoredToolCall] = []
     first_error: str | None = None
     masked: bool = False
+    estimated: bool = False
 
 
-RunStatus = Literal["queued", "running", "done", "failed"]
+RunStatus = Literal["queued", "running", "done", "failed", "cancelled"]
 UNFINISHED = ("queued", "running")
 
 

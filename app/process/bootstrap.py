@@ -268,6 +268,7 @@ def _providers(
             request.timeout_s,
             is_own=bool(request.model.base_url),
             background=request.background,
+            pause=request.stop.pause,
         ),
         slots_held=slots.held_until_end,
         observed=lambda model: provider_call(metrics, model.vendor),

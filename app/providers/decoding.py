@@ -10,7 +10,7 @@ import json
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any, Literal, TypeVar
 
@@ -83,18 +83,20 @@ class AnswerBuilder:
             raise ProviderFailure("The answer broke off before its end.", retryable=True, outage=True)
         reason = self._finish_reason(self.finish)
         refusal = storable_text("".join(self.refusal)) or "The vendor's filter stopped this answer."
-        answer = Answer(
-            text=storable_text("".join(self.text)),
+        answer = replace(
+            self.so_far(),
             tool_calls=tuple(self._decoded_calls()),
-            reasoning=storable_text("".join(self.reasoning)) or None,
-            tokens=self.tokens,
             finish_reason=reason,
             refusal=refusal if reason == "refused" else None,
             vendor_state=self.vendor_state or None,
-            snapshot=self.snapshot,
         )
         _check_size(answer)
         return answer
+
+    def so_far(self) -> Answer:
+        """Return what is written of the answer, without its calls: the last one may lack a part."""
+        text, reasoning = (storable_text("".join(texts)) for texts in (self.text, self.reasoning))
+        return Answer(text, reasoning=reasoning or None, tokens=self.tokens, snapshot=self.snapshot)
 
     def _decoded_calls(self) -> Iterator[ToolCall]:
         """Yield the calls in order. A call without an id, with the id of an earlier one or a long one gets another."""
@@ -159,6 +161,11 @@ class Decoder(ABC):
     def rest(self) -> list[StreamEvent]:
         """Return as events what has waited for more; nothing more comes."""
         return []
+
+    def so_far(self) -> Answer:
+        """Return what is written of an answer that is not read to its end."""
+        self.rest()
+        return self.answer.so_far()
 
     def end(self) -> Answer:
         """Return the answer. Raises `ProviderFailure` when it broke off, or is too large to be stored."""

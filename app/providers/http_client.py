@@ -8,6 +8,7 @@ import ssl
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cached_property
 from typing import Any
 
@@ -19,6 +20,7 @@ from urllib3.exceptions import TimeoutError as Urllib3TimeoutError
 from app.network.addresses import FORBIDDEN, allowed_addresses, is_forbidden_host
 from app.network.resolving import lookup
 from app.providers.failures import ProviderFailure
+from app.providers.stopping import LOOK_S, NEVER, CallStop
 
 CONNECT_TIMEOUT_S = 10.0
 # A connection that was idle for longer is opened again: what lies between may have forgotten it.
@@ -27,6 +29,10 @@ IDLE_S = 30.0
 _HOSTS = 256
 _IDLE_CONNECTIONS = 1024
 _PIECE = 64 * 1024  # bytes
+
+
+_stop: ContextVar[CallStop] = ContextVar("stop", default=NEVER)
+"""The stop of the call that this thread makes."""
 
 
 def refuse(host: str) -> None:
@@ -51,8 +57,14 @@ class HttpClient:
         return pools
 
     @contextmanager
-    def post(self, url: str, headers: Mapping[str, str], body: bytes, timeout_s: float) -> Iterator[BaseHTTPResponse]:
-        """Yield the response. Read its body with `pieces`; all of it must arrive within `timeout_s` seconds."""
+    def post(
+        self, url: str, headers: Mapping[str, str], body: bytes, timeout_s: float, stop: CallStop = NEVER
+    ) -> Iterator[BaseHTTPResponse]:
+        """Yield the response. Read its body with `pieces`; all of it must arrive within `timeout_s` seconds.
+
+        Waits for the answer raise `Stopped` soon after `stop` is requested.
+        """
+        _stop.set(stop)
         response = self._pools.urlopen(
             "POST",
             url,
@@ -86,14 +98,26 @@ def is_timeout(error: BaseException) -> bool:
 
 
 class _Deadline:
-    """A socket that stops reading at its `deadline`, by `time.monotonic`, even if each read brings some bytes."""
+    """A socket that stops reading at its `deadline`, by `time.monotonic`, even if each read brings some bytes.
+
+    It looks at the stop of the thread's call while it waits. Another thread must not close it: its number may belong to
+    another call's socket by then.
+    """
 
     deadline = math.inf
 
     def recv_into(self, *args: Any) -> int:
-        if self.deadline < math.inf:
-            self.settimeout(max(self.deadline - time.monotonic(), 0.001))  # type: ignore[attr-defined]
-        return super().recv_into(*args)  # type: ignore[misc,no-any-return]
+        stop = _stop.get()
+        while True:
+            if self.deadline < math.inf:
+                left_s = max(self.deadline - time.monotonic(), 0.001)
+                self.settimeout(left_s if stop is NEVER else min(left_s, LOOK_S))  # type: ignore[attr-defined]
+            try:
+                return super().recv_into(*args)  # type: ignore[misc,no-any-return]
+            except TimeoutError:
+                stop.check()
+                if stop is NEVER or not time.monotonic() < self.deadline < math.inf:
+                    raise
 
 
 class _Socket(_Deadline, socket.socket):

@@ -17,6 +17,7 @@ from app.providers.builtin import BuiltinModels
 from app.providers.catalogue import Capability, Catalogue
 from app.providers.encoding import PDF, usual_media_type
 from app.providers.failures import ProviderFailure
+from app.providers.stopping import NEVER, CallStop
 from app.providers.types import Credential, ModelRef, ModelRequest, RemoteModels, VendorPort
 from app.providers.vendor_models import VendorModels
 from app.providers.wires import wire_of
@@ -39,14 +40,15 @@ class Retry:
     sleep: Callable[[float], None] = time.sleep
     uniform: Callable[[float, float], float] = random.uniform
 
-    def call(self, attempt: Callable[[float], T], timeout_s: float) -> T:
+    def call(self, attempt: Callable[[float], T], timeout_s: float, stop: CallStop = NEVER) -> T:
         """Call `attempt` with the seconds that are left until the deadline, up to `attempts` times.
 
         Raises the last failure when it isn't retryable, attempts are used up, or the pause would not end
-        before the deadline; `ProviderTimeout` when no time is left for an attempt.
+        before the deadline; `ProviderTimeout` when no time is left for an attempt; `Stopped` when `stop` is requested.
         """
         deadline = self.monotonic() + timeout_s
         for ordinal in range(self.attempts):
+            stop.check()
             left = deadline - self.monotonic()
             if left <= 0:
                 break
@@ -58,7 +60,7 @@ class Retry:
                 last = ordinal == self.attempts - 1
                 if last or not failed.retryable or self.monotonic() + pause >= deadline:
                     raise
-            self.sleep(pause)
+            stop.pause(self.sleep, pause)
         raise ProviderTimeout(f"No answer within {timeout_s:g} s.")
 
 
@@ -125,7 +127,7 @@ class Providers:
 
         began = self.retry.monotonic()
         with self.breaker.guard(_upstream(request), model.vendor, model.name), self.slot(request):
-            return self.retry.call(attempt, request.timeout_s - (self.retry.monotonic() - began))
+            return self.retry.call(attempt, request.timeout_s - (self.retry.monotonic() - began), request.stop)
 
     def _stream_once(self, request: ModelRequest, on_event: OnEvent) -> Answer:
         has_begun = False

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from app.chat import Answer, Message, OnEvent, ToolDefinition
 from app.providers.passing.wire import PassedOn
+from app.providers.stopping import NEVER, CallStop
 from app.providers.vendors import ResponseFormat, Vendor
 
 
@@ -59,7 +60,7 @@ class ModelRequest:
     """A call of a model for an organization, with at most `timeout_s` seconds including retries.
 
     A call in the `background` has no waiting user, so it leaves slots to others. A request that is `passed_on` has the
-    caller's own JSON, in the place of config and messages.
+    caller's own JSON, in the place of config and messages. The call raises `Stopped` soon after `stop` is requested.
     """
 
     model: ModelRef
@@ -70,6 +71,7 @@ class ModelRequest:
     organization_id: int = 0
     background: bool = False
     passed_on: PassedOn | None = None
+    stop: CallStop = field(default=NEVER, compare=False, repr=False)
 
 
 class VendorPort(Protocol):

@@ -23,6 +23,7 @@ from app.providers.decoding import Decoder
 from app.providers.endpoints import endpoint_of
 from app.providers.failures import ProviderFailure, broken, failed_midway, no_json, refused
 from app.providers.http_client import HttpClient, is_timeout, pieces
+from app.providers.stopping import CallStop, Stopped
 from app.providers.types import Credential, ModelRequest
 from app.providers.wires import Wire, wire_of
 
@@ -81,6 +82,8 @@ class VendorModels:
                     for piece in decoder.read_event(_read(data, request)) if data else ():
                         on_event(piece)
             return _ended(decoder, on_event)
+        except Stopped:
+            raise Stopped(decoder.so_far()) from None
         except ProviderFailure as failure:
             if not failure.filtered:
                 failure.is_answered |= has_begun and not failure.retryable
@@ -106,7 +109,7 @@ class VendorModels:
         deadline, is_accepted = time.monotonic() + request.timeout_s, False
         try:
             with self._http.post(
-                url, {**_HEADERS, **wire.headers, **endpoint.headers}, body, request.timeout_s
+                url, {**_HEADERS, **wire.headers, **endpoint.headers}, body, request.timeout_s, request.stop
             ) as response:
                 status, encoding = response.status, response.headers.get("content-encoding")
                 is_stream = _is_stream(response.headers.get("content-type"), streamed=streamed)
@@ -116,13 +119,13 @@ class VendorModels:
                     sent = b"".join(answer)
                     raise refused(vendor, endpoint.api_key, self._utcnow(), status, response.headers, sent)
                 is_accepted = True
-                in_time = _until(deadline, answer)
+                in_time = _until(deadline, request.stop, answer)
                 yield from ((True, event) for event in in_time) if is_stream else [(False, b"".join(in_time))]
                 return
         except ProviderFailure as failure:
             failure.is_answered = is_accepted
             raise
-        except ServiceError:
+        except (ServiceError, Stopped):
             raise
         except Exception as error:  # noqa: BLE001 - the edge to HTTP, which may break in any way on what is sent
             ours: ServiceError = (
@@ -134,8 +137,9 @@ class VendorModels:
         raise ours
 
 
-def _until(deadline: float, pieces: Iterable[bytes]) -> Iterator[bytes]:
+def _until(deadline: float, stop: CallStop, pieces: Iterable[bytes]) -> Iterator[bytes]:
     for piece in pieces:
+        stop.check()
         # Many pieces may have been received at once, before which no socket waits.
         if time.monotonic() > deadline:
             raise TimeoutError

@@ -14,7 +14,15 @@ OF_ORGANIZATION, WAKE = ":of:", ":wake:"
 
 
 # Prefixes of keys that no client waits for. Of a queue's keys, clients only wait for `WAKE`.
-_NOT_WAITED_FOR = (b"requests:", b"reprise:metrics:", b"reprise:slots:", b"reprise:workers:", b"project:", b"batch:")
+_NOT_WAITED_FOR = (
+    b"requests:",
+    b"reprise:metrics:",
+    b"reprise:slots:",
+    b"reprise:workers:",
+    b"reprise:stop:",
+    b"project:",
+    b"batch:",
+)
 _OF_QUEUES, _WAKE = f"{NAMESPACE}:".encode(), WAKE.encode()
 
 
@@ -61,6 +69,10 @@ def run_events(run_id: int) -> str:
 
 def run_unmasked(run_id: int) -> str:
     return f"reprise:run:{run_id}:words"
+
+
+def run_stop(run_id: int) -> str:
+    return f"reprise:stop:{run_id}"
 
 
 def batch_body(ticket: str) -> str:

@@ -113,18 +113,26 @@ class ModelSlots:
 
     @contextmanager
     def of(
-        self, model: str, organization_id: int, timeout_s: float, *, is_own: bool = False, background: bool = False
+        self,
+        model: str,
+        organization_id: int,
+        timeout_s: float,
+        *,
+        is_own: bool = False,
+        background: bool = False,
+        pause: Callable[[Callable[[float], None], float], None] = lambda sleep, pause_s: sleep(pause_s),
     ) -> Iterator[None]:
         """Hold one of the model's slots during the block; `ProviderTimeout` when none becomes free within `timeout_s`.
 
         `model` identifies the model. `is_own` is for a model that the organization has added: it shares no slots with
-        another organization's model of the same name and address.
+        another organization's model of the same name and address. `pause` waits between two tries, by a function that
+        sleeps; what it raises ends the wait.
         """
         name = f"{organization_id} {model}" if is_own else model
         lease_ms = round((timeout_s + GRACE_S) * 1000)
         quota = self._background if background else self._quota
         slot = _Slot(keys.model_slots(name), keys.model_slots_of(name, organization_id), uuid4().hex, lease_ms, quota)
-        self._wait(slot, model, timeout_s)
+        self._wait(slot, model, timeout_s, pause)
         succeeded = False
         try:
             yield
@@ -154,7 +162,9 @@ class ModelSlots:
         with suppress(redis.RedisError):
             self._give_back(slot)
 
-    def _wait(self, slot: _Slot, name: str, timeout_s: float) -> None:
+    def _wait(
+        self, slot: _Slot, name: str, timeout_s: float, pause: Callable[[Callable[[float], None], float], None]
+    ) -> None:
         deadline = self._monotonic() + timeout_s
         pause_s = FIRST_PAUSE_S
         while not self._taken(slot):
@@ -162,7 +172,7 @@ class ModelSlots:
                 raise ProviderTimeout(
                     f"The model {name} is busy with {slot.quota.places} calls, and none ended in time."
                 )
-            self._sleep(random.uniform(pause_s / 2, pause_s))  # noqa: S311 - jitter, no secret
+            pause(self._sleep, random.uniform(pause_s / 2, pause_s))  # noqa: S311 - jitter, no secret
             pause_s = min(LONGEST_PAUSE_S, pause_s * 1.5)
 
     def _taken(self, slot: _Slot) -> bool:

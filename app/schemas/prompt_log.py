@@ -24,7 +24,7 @@ from app.timestamps import of_unix_ns
 
 # Shown characters of a text.
 EXCERPT = 300
-STATUSES = ("running", "ok", "nok", "failed")
+STATUSES = ("running", "ok", "nok", "failed", "cancelled")
 
 
 class LogFilters(StrictSchema):

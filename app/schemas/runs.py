@@ -139,7 +139,10 @@ class RunError(AnswerSchema):
 
 
 class Run(AnswerSchema):
-    """The record of a run. `nok` is `status` in the answer of Run Prompt."""
+    """The record of a run. `nok` is `status` in the answer of Run Prompt.
+
+    `tokensEstimated`: the run was cancelled before the vendor reported all of its tokens.
+    """
 
     row = fields_of(RunRow, "id", "prompt_id", "commit_hash", "source", "status", "question")
     history = many(HistoryMessage, get=lambda row: row.request.history or [])
@@ -154,6 +157,7 @@ class Run(AnswerSchema):
     nok = text(allow_none=True)
     error = one(RunError, allow_none=True, get=_error)
     tokens = one(Tokens, allow_none=True, get=_tokens)
+    tokens_estimated = boolean(required=False, get=_outcome("estimated"))
     cost = one(Cost, allow_none=True, get=_outcome("cost"))
     response_time_ms = integer(data_key="response_time_ms", allow_none=True)
     times = fields_of(RunRow, "created_at", "started_at", "finished_at")

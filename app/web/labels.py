@@ -15,6 +15,7 @@ RUNS: dict[str, Badge] = {
     "ok": ("OK", "ok"),
     "nok": ("not OK", "warn"),
     "failed": ("failed", "bad"),
+    "cancelled": ("cancelled", ""),
 }
 RUN_ERRORS = {
     "provider": "The model's vendor refused or failed.",

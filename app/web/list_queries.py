@@ -20,7 +20,14 @@ from app.timestamps import iso
 from app.web.lists import Query, chosen_of, names_of
 from app.web.zones import midnight
 
-LOG_STATUSES = [("", "Any status"), ("ok", "OK"), ("nok", "Not OK"), ("failed", "Failed runs"), ("running", "Running")]
+LOG_STATUSES = [
+    ("", "Any status"),
+    ("ok", "OK"),
+    ("nok", "Not OK"),
+    ("failed", "Failed runs"),
+    ("cancelled", "Cancelled runs"),
+    ("running", "Running"),
+]
 # "OK" and "Not OK" apply to runs and sessions, the others only to runs.
 _ERRORS = {"ok": False, "nok": True}
 

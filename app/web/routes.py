@@ -125,6 +125,7 @@ ROUTES: tuple[tuple[str, type[Page]], ...] = (
     (f"{REPLAY}/steps/{ID0 % 'step'}/accept", replays.AcceptStep),
     (f"{PROJECT}/runs/{ID % 'run_id'}", logs.RunView),
     (f"{PROJECT}/runs/{ID % 'run_id'}/events", prompt_tries.RunEventsPage),
+    (f"{PROJECT}/runs/{ID % 'run_id'}/cancel", logs.CancelRun),
     (SESSION, session.SessionView),
     (f"{SESSION}/rating", session.RateSession),
     (f"{SESSION}/rating/remove", session.RemoveRating),

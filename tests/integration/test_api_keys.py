@@ -187,6 +187,7 @@ def needed(route: ApiRoute) -> str:
         "POST /api/v1/prompts/{prompt_id}/judge-audits",
         "POST /api/v1/judge-audits/{audit_id}/cancel",
         "POST /api/v1/calibrations/{calibration_id}/cancel",
+        "POST /api/v1/runs/{run_id}/cancel",
     }:
         return "run"
     return (

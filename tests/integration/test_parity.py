@@ -45,6 +45,7 @@ SAME: dict[str, set[str]] = {
     "NewExperimentPage": {f"POST {PROMPT}/experiments"},
     "CancelExperiment": {"POST /api/v1/experiments/{experiment_id}/cancel"},
     "CancelReplay": {f"POST {REPLAY}/cancel"},
+    "CancelRun": {"POST /api/v1/runs/{run_id}/cancel"},
     "AcceptBatch": {f"POST {REPLAY}/batch/accept"},
     "JudgeStep": {f"PATCH {REPLAY}/steps/{{step}}"},
     "AcceptStep": {f"POST {REPLAY}/steps/{{step}}/accept"},

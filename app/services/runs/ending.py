@@ -21,7 +21,7 @@ from app.models.usage import UsageKey
 from app.redis_store.runs import LiveRuns, RunCompletions
 from app.services.runs.claims import RUN_WORK
 from app.services.runs.masking import has_contents
-from app.services.runs.outcome import INTERRUPTED, NOT_CALLED, RunEnd, failed
+from app.services.runs.outcome import INTERRUPTED, NOT_CALLED, RunEnd, cancelled, failed
 from app.services.runs.records import write_record
 from app.timestamps import Now
 from app.work.table import Claim
@@ -91,6 +91,10 @@ class RunEnding:
     def give_up(self, run_id: int, reason: str) -> bool:
         """End a queued run as `not_started`, and notify; False if a worker has claimed it and executes it."""
         return self._end_unanswered(run_id, failed("not_started", reason), None)
+
+    def cancel_waiting(self, run_id: int) -> bool:
+        """Cancel a queued run, and notify; False if a worker executes it, or it has ended."""
+        return self._end_unanswered(run_id, cancelled(RunEnd(status="cancelled")), None)
 
     def notify(self, ended: RunRow) -> None:
         """Count an ended run in the metrics, then notify its followers and waiters."""

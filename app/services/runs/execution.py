@@ -16,16 +16,19 @@ from app.errors import Invalid, ProviderError, ProviderTimeout, ServiceError
 from app.models.language_models import LanguageModel
 from app.models.runs import ClaimedRunRow, RunRow
 from app.providers.router import Providers
+from app.providers.stopping import NEVER, CallStop, Stopped
 from app.providers.types import Credential, ModelConfig, ProviderPort
 from app.redis_store.runs import LiveRuns
+from app.redis_store.stops import RunStops
 from app.services.language_models.credentials import CredentialService
 from app.services.language_models.service import ModelService
 from app.services.prompts.content import Config
 from app.services.runs.claims import RunClaims
 from app.services.runs.ending import RunEnding
 from app.services.runs.masking import RunMasking
-from app.services.runs.outcome import INTERNAL, NOT_STORED, RunEnd, answered, failed, failed_by
+from app.services.runs.outcome import INTERNAL, NOT_STORED, RunEnd, answered, cancelled, failed, failed_by
 from app.services.runs.request import history_of, model_request, render, without_text
+from app.services.runs.tokens import with_all_tokens
 from app.work.heartbeat import Heartbeat, Patience
 from app.work.table import Claim
 
@@ -53,16 +56,22 @@ class RunCall:
     config: Config
     messages: tuple[Message, ...]
     organization_id: int = 0
+    stop: CallStop = NEVER
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """An answer, the model that gave it, and the error of the first model if the second one answered."""
+    """An answer, the model that gave it, and the error of the first model if the second one answered.
+
+    `stopped`: the answer is what was written when the run was cancelled. `estimated`: its tokens are in part.
+    """
 
     answer: Answer
     model: LanguageModel
     config: ModelConfig
     first_error: str | None = None
+    stopped: bool = False
+    estimated: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +132,14 @@ class RunCaller:
             raise candidate.refused
         model, credential = candidate.model, candidate.credential
         request = model_request(model, call.config, call.messages, credential, timeout_s, call.organization_id)
-        answer = self.providers.stream(request, on_event) if on_event else self.providers.complete(request)
+        request = replace(request, stop=call.stop)
+        try:
+            answer = self.providers.stream(request, on_event) if on_event else self.providers.complete(request)
+        except Stopped as stopped:
+            if stopped.answer is None:
+                return Answered(Answer(""), model, request.config, stopped=True)
+            answer, estimated = with_all_tokens(stopped.answer, model, request)
+            return Answered(answer, model, request.config, stopped=True, estimated=estimated)
         return Answered(answer, model, request.config)
 
 
@@ -137,6 +153,7 @@ class Executor:
     caller: RunCaller
     heartbeat: Heartbeat
     live: LiveRuns
+    stops: RunStops
     masking: RunMasking
     ending: RunEnding
     patience: Patience = field(default_factory=Patience)
@@ -148,10 +165,15 @@ class Executor:
         if claimed is None:
             return False
         row, claim = claimed
-        with self.providers.slots_held(), self.heartbeat.of(run_id, claim.token):
+        stop = CallStop()
+        with (
+            self.providers.slots_held(),
+            self.heartbeat.of(run_id, claim.token),
+            self.stops.of(run_id, stop.request),
+        ):
             with ExitStack() as working:
                 working.push(partial(self._end_broken, row, claim))
-                answering, end = self._work(row)
+                answering, end = self._work(row, stop)
             return self._end(answering, claim, end)
 
     def _end_broken(self, row: RunRow, claim: Claim, kind: type[BaseException] | None, *_error: object) -> None:
@@ -159,17 +181,18 @@ class Executor:
         if kind is not None:
             self._store(row, claim, failed(INTERNAL, f"{kind.__name__} while the run was executed."))
 
-    def _work(self, row: ClaimedRunRow) -> tuple[RunRow, RunEnd]:
+    def _work(self, row: ClaimedRunRow, stop: CallStop) -> tuple[RunRow, RunEnd]:
         """Return the run with the model that answered or was to answer, and its end.
 
-        The end is an answer, or an error of the vendor or of the configuration.
+        The end is an answer, as much of one as was written when the run was cancelled, or an error of the vendor or of
+        the configuration.
         """
         answering, instruction, request = row, None, None
         started = self.monotonic()
         try:
             whole = self.patience(self.masking.requested, row)
             instruction, request = render(whole.request), without_text(whole.request)
-            model, end = self._answer(whole, instruction)
+            model, end = self._answer(whole, instruction, stop)
             answering = replace(row, model_name=model.name, vendor=model.vendor, language_model_id=model.id)
         except ServiceError as error:
             end = replace(failed_by(error), response_time_ms=self._ms_since(started))
@@ -183,14 +206,20 @@ class Executor:
         )
         return answering, replace(end, instruction=instruction, request=request)
 
-    def _answer(self, row: ClaimedRunRow, instruction: str) -> tuple[LanguageModel, RunEnd]:
-        call = self.patience(self._prepared, row, instruction)
+    def _answer(self, row: ClaimedRunRow, instruction: str, stop: CallStop) -> tuple[LanguageModel, RunEnd]:
+        call = replace(self.patience(self._prepared, row, instruction), stop=stop)
         started = self.monotonic()
         with self._live(row) as on_event:
             answered_by = self.caller.call(call, on_event)
         took_ms = self._ms_since(started)
-        end = answered(answered_by.answer, answered_by.config, answered_by.model, answered_by.first_error)
-        return answered_by.model, replace(end, response_time_ms=took_ms)
+        end = answered(
+            answered_by.answer,
+            answered_by.config,
+            answered_by.model,
+            answered_by.first_error,
+            estimated=answered_by.estimated,
+        )
+        return answered_by.model, replace(cancelled(end) if answered_by.stopped else end, response_time_ms=took_ms)
 
     def _ms_since(self, started: float) -> int:
         return round((self.monotonic() - started) * 1000)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
 
 from app.chat import TOKEN_COUNTS, Answer, Tokens
-from app.errors import BY_CODE, ServiceError, Unavailable
+from app.errors import BY_CODE, Cancelled, ServiceError, Unavailable
 from app.json_schema.check import CHECK_STEPS_MAX, breach_of, schema_breach
 from app.json_schema.references import Unresolvable
 from app.models.language_models import LanguageModel
@@ -55,11 +55,18 @@ class RunEnd:
         return Spent(failed=int(self.status == "failed"), cost_usd=self.cost_usd or 0.0, **counts)
 
 
-def answered(answer: Answer, config: ModelConfig, model: LanguageModel, first_error: str | None = None) -> RunEnd:
+def answered(
+    answer: Answer,
+    config: ModelConfig,
+    model: LanguageModel,
+    first_error: str | None = None,
+    *,
+    estimated: bool = False,
+) -> RunEnd:
     """Return the end of a run with an answer, even if the answer is not usable as requested.
 
     `model` is the model that answered. `first_error` is the error of the prompt's first model, if the second one
-    answered.
+    answered. `estimated`: the vendor did not report all of the tokens.
     """
     tokens, cost, nok = answer.tokens, cost_of(model, answer.tokens), nok_status(answer, config)
     outcome = StoredOutcome(
@@ -68,6 +75,7 @@ def answered(answer: Answer, config: ModelConfig, model: LanguageModel, first_er
         chain_of_thoughts=answer.reasoning or None,
         tool_calls=[StoredToolCall(call.id, call.name, call.arguments) for call in answer.tool_calls],
         first_error=first_error or None,
+        estimated=estimated,
     )
     return RunEnd(
         status="done",
@@ -79,6 +87,11 @@ def answered(answer: Answer, config: ModelConfig, model: LanguageModel, first_er
         language_model_id=model.id,
         outcome=outcome,
     )
+
+
+def cancelled(end: RunEnd) -> RunEnd:
+    """Return the end of a run that was cancelled while its model wrote; `end` has what is written of the answer."""
+    return replace(end, status="cancelled", nok=None, error_kind=Cancelled.code, error=CANCELLED)
 
 
 def cost_of(model: LanguageModel, tokens: Tokens) -> Cost:
@@ -147,6 +160,7 @@ INTERRUPTED = (
 )
 EXPIRED = "The run was not started within an hour: no worker had time for it."
 NOT_STORED = "The model answered, but its answer can't be stored."
+CANCELLED = "The run was cancelled."
 NOT_SENT = "The run was not started, as Redis is not available; send it again."
 
 
@@ -159,8 +173,8 @@ def failed_by(error: ServiceError) -> RunEnd:
 
 
 def raise_failure(row: RunRow) -> None:
-    """Raise the error of a failed run; does nothing for any other run."""
-    if row.status != "failed":
+    """Raise the error of a failed or cancelled run; does nothing for any other run."""
+    if row.status not in ("failed", "cancelled"):
         return
     known = Unavailable if row.error_kind in NOT_RUN else BY_CODE.get(row.error_kind or "")
     if known is None:

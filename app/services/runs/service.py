@@ -10,7 +10,7 @@ from app.chat import Message
 from app.concurrency.batching import Coalescer
 from app.concurrency.quotas import Turns
 from app.database.transactions import Database
-from app.errors import Invalid, NotFound
+from app.errors import Conflict, Invalid, NotFound
 from app.models import runs
 from app.models.language_models import LanguageModel
 from app.models.runs import RunRow
@@ -76,6 +76,20 @@ class RunService:
         row = self._rows(run_id)
         if row is None or row.project_id != project_id:
             raise NotFound("There is no such run.")
+        return row
+
+    def cancel(self, *, project_id: int, run_id: int) -> RunRow:
+        """Cancel the run, and return it: with the status `running` until its worker has stopped the model.
+
+        A cancelled run does not change. Raises `Conflict` if the run has ended otherwise, and `Unavailable` if Redis is
+        away, which its worker asks.
+        """
+        row = self.get(project_id=project_id, run_id=run_id)
+        if not row.finished and not self.ending.cancel_waiting(run_id):
+            self.executor.stops.request(run_id)
+        row = self.get(project_id=project_id, run_id=run_id)
+        if row.finished and row.status != "cancelled":
+            raise Conflict(f"The run has ended: {row.status}.")
         return row
 
     def execute(self, run_id: int) -> bool:

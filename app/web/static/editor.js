@@ -115,13 +115,16 @@ function follow(result) {
     if (wait) await new Promise((done) => { setTimeout(done, wait); });
     if (!result.isConnected) return;
     try {
-      adopt(await fetched(location.href), result.id);
+      const [fresh, stop] = [await fetched(location.href), document.getElementById("stop-model")];
+      const held = stop && stop === document.activeElement;
+      for (const id of [result.id, "stop-model"]) adopt(fresh, id);
+      if (held && !stop.isConnected) editor.elements.question.focus();
     } catch { /* Its link shows it. */ }
     followAll();
   };
   source.addEventListener("done", () => end(0));
   source.addEventListener("error", (event) => {
-    if (event.data || source.readyState === EventSource.CLOSED) end(AGAIN_MS);
+    if (event.data || source.readyState === EventSource.CLOSED) end(event.lastEventId === "end" ? 0 : AGAIN_MS);
   });
 }
 
@@ -144,7 +147,7 @@ function showAnswer(fresh, messages) {
   const chosen = against?.value;
   adopt(fresh, "against");
   if (against) editor.elements.against.value = chosen;
-  for (const id of ["author", "states", "choices", "instruction", "fresh", "conversation"]) adopt(fresh, id);
+  for (const id of ["author", "states", "choices", "instruction", "fresh", "stop-model", "conversation"]) adopt(fresh, id);
   const scroller = document.getElementById("conversation");
   scroller.scrollTop = scroller.scrollHeight;
   followAll();
@@ -185,6 +188,11 @@ async function send(button) {
       return false;
     }
     if (!fresh.getElementById("editor")) throw new Error(fresh.querySelector("h1")?.textContent || answer.statusText);
+    // Its message is shown already, and its end comes as an event.
+    if (action === "stop") {
+      editor.elements.question.focus();
+      return false;
+    }
     if (answer.redirected) accepted(action, before, sent, answer.url);
     showAnswer(fresh, [...fresh.getElementById("notices").children]);
     const of = action.split(".")[0];

@@ -9,7 +9,9 @@ from urllib.parse import urlencode
 import falcon
 
 from app.errors import require
+from app.http.access import ByRole
 from app.http.exports import ExportQuerySchema, records, send_lines
+from app.models.organizations import Role
 from app.models.prompt_versions import VersionHead
 from app.models.run_log import DRAFT, RunEntry
 from app.schemas.base import load
@@ -17,7 +19,7 @@ from app.services.prompt_log.query import Entry, LogFilter
 from app.timestamps import iso
 from app.web.list_queries import LOG_NAMES, LOG_STATUSES, log_query
 from app.web.lists import Query, chosen_of, filters_of
-from app.web.page import PAGE_SIZE, Page, PromptPage, Reply, show
+from app.web.page import PAGE_SIZE, Page, PromptPage, Redirect, Reply, show
 from app.web.presenters.marks import HIT_KINDS, pieces, place_of
 from app.web.views.neighbours import EntryPage
 from app.web.visit import Visit
@@ -129,6 +131,15 @@ class RunView(EntryPage):
         scores = self.services.scores.list(project_id=visit.project_id, run_id=run_id).entries
         head = self.head(visit, row.prompt_id)
         return show("run.html", run=row, head=head, crumbs=self.crumbs(visit, head), scores=scores)
+
+
+class CancelRun(PromptPage):
+    access = ByRole({"POST": Role.MEMBER})
+
+    def post(self, visit: Visit, run_id: int) -> Reply:
+        row = self.services.runs.cancel(project_id=visit.project_id, run_id=run_id)
+        notice = "The run is cancelled." if row.finished else "The model stops."
+        return Redirect(f"{visit.base}/runs/{run_id}", notice)
 
 
 class RejectedSpansPage(Page):

@@ -79,6 +79,7 @@ class PromptEditorView(_Editing):
             choices=editor.CHOICES,
             preview=self.preview(visit, draft, fields, tried.pop("selections")),
             refusals=refusals(visit.problem, fields) if visit.problem else [],
+            stops=visit.form.text("do") == "stop",
             newer=editor.differences(stored, fields) if isinstance(visit.problem, StaleDraft) else None,
             **tried,
         )
@@ -111,6 +112,8 @@ class PromptEditorView(_Editing):
                 self._save(visit, prompt_id)
                 ids = Tries(self.container, visit, prompt_id).start()
                 return Redirect(f"{path}?{urlencode(dict(zip(('run', 'beside'), ids, strict=False)))}#try")
+            case "stop":
+                Tries(self.container, visit, prompt_id).stop()
             case "check":
                 self._save(visit, prompt_id)
                 return Redirect(f"{visit.base}/prompts/{prompt_id}/experiments/new")

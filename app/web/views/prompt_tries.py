@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import falcon
 
 from app.chat import Message
-from app.errors import Invalid
+from app.errors import Conflict, Invalid
 from app.http.run_events import last_seen, send_run_events
 from app.models.runs import RunRow
 from app.schemas.base import load
@@ -60,6 +61,12 @@ class Tries:
         for run in started:
             self.container.run_delivery.send(run)
         return [run.run_id for run in started]
+
+    def stop(self) -> None:
+        """Cancel the runs of the columns that go on."""
+        for run in self.runs():
+            with suppress(Conflict):  # it has ended meanwhile
+                self.container.services.runs.cancel(project_id=self.visit.project_id, run_id=run.id)
 
     def _commands(self) -> list[RunCommand]:
         """Return the runs to start. Without a new question the last one is asked again in the same conversations."""

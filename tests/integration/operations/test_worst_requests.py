@@ -68,6 +68,7 @@ REFUSED = {
     # The experiment's candidate is no program.
     "POST /api/v1/experiments/{experiment_id}/program-replays",
     "POST /api/v1/replays/{replay_id}/cancel",
+    "POST /api/v1/runs/{run_id}/cancel",
     # Its example has the same time as since and until.
     "POST /api/v1/prompts/{prompt_id}/suite-proposals",
     "PATCH /api/v1/replays/{replay_id}/steps/{step}",

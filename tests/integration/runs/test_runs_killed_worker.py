@@ -75,6 +75,19 @@ def test_a_killed_worker_loses_no_run_and_none_is_called_twice(apart, worker, up
     assert record(apart, interrupted)["error"]["kind"] == "interrupted"
 
 
+def test_a_run_is_cancelled_in_another_process(apart, worker, upstream):
+    upstream.script(Reply(hang=True), Reply(text="alive"))
+    prompt_id = prompt(apart, model="gpt-4o-mini")
+    run_id = run(apart, prompt_id, headers=ASYNC).json["id"]
+    path = f"/api/v1/runs/{run_id}"
+    wait_until(lambda: len(upstream.requests) == 1, "the call")
+    assert apart.post(f"{path}/cancel").status_code == 202
+    wait_until(lambda: apart.get(path).json["status"] == "cancelled", "the end of the run")
+
+    assert run(apart, prompt_id).json["answer"] == "alive"
+    assert apart.post(f"{path}/cancel").json["status"] == "cancelled"
+
+
 def test_a_worker_that_is_asked_to_end_finishes_its_run_first(apart, worker, upstream):
     upstream.script(Reply(text="finished", latency_s=1.5))
     answer = run(apart, prompt(apart, model="gpt-4o-mini"), headers=ASYNC)

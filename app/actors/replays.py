@@ -39,7 +39,9 @@ def declare(
 
     @dramatiq.actor(broker=broker, queue_name="replays", max_retries=3, time_limit=TIME_LIMIT_MS, **RETRIED)
     def replay(replay_id: int) -> None:
-        player.play(replay_id)
+        if not player.play(replay_id):
+            send_replays(broker, replay, owners, [replay_id])
+            return
         calibrations.replay_ended(replay_id)
         send_replays(broker, replay, owners, advancer.replay_ended(replay_id))
 

@@ -7,6 +7,7 @@ places is kept free for organizations that hold less than their share.
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,6 +15,9 @@ from dataclasses import dataclass, field
 
 from app.concurrency.deadline import left_s
 from app.errors import Unavailable
+
+LOOK_S = 1.0
+"""How often a thread that waits looks whether its process is stopping."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +74,10 @@ class Quota:
         return not taken or taken + more <= self.places
 
 
+class NoTurn(Unavailable):
+    """No turn became free in time."""
+
+
 class Shares:
     """Counts the places that organizations hold; not thread-safe."""
 
@@ -120,12 +128,15 @@ class Turns:
         self._lines: OrderedDict[int, deque[_Waiting]] = OrderedDict()
 
     @contextmanager
-    def of(self, organization_id: int, *, wait_s: float, places: int = 1) -> Iterator[None]:
+    def of(
+        self, organization_id: int, *, wait_s: float, places: int = 1, stopping: Callable[[], bool] = lambda: False
+    ) -> Iterator[None]:
         """Hold a turn with so many places during the block.
 
-        Raises `Unavailable` when none becomes free within `wait_s`, or until the thread's deadline.
+        Raises `Unavailable` when none becomes free within `wait_s`, or until the thread's deadline, or when the process
+        is `stopping`.
         """
-        self._enter(organization_id, _Waiting(places), left_s(wait_s))
+        self._enter(organization_id, _Waiting(places), left_s(wait_s), stopping)
         try:
             yield
         finally:
@@ -133,19 +144,30 @@ class Turns:
                 self._shares.release(organization_id, places)
                 self._hand_on()
 
-    def _enter(self, organization_id: int, waiting: _Waiting, wait_s: float) -> None:
+    def add(self, organization_id: int, places: int) -> None:
+        """Add to the places that an organization holds, without waiting; a negative number gives places back."""
+        with self._lock:
+            self._shares.release(organization_id, -places)
+            self._hand_on()
+
+    def _enter(self, organization_id: int, waiting: _Waiting, wait_s: float, stopping: Callable[[], bool]) -> None:
         with self._lock:
             self._lines.setdefault(organization_id, deque()).append(waiting)
             self._hand_on()
-        if waiting.called.wait(wait_s):
-            return
+        until = time.monotonic() + wait_s
+        while not stopping():
+            left = until - time.monotonic()
+            if waiting.called.wait(max(0.0, min(left, LOOK_S))):
+                return
+            if left <= LOOK_S:
+                break
         with self._lock:
             if waiting.called.is_set():
                 return
             self._remove(organization_id, waiting)
             self._hand_on()
         self._on_refused()
-        raise Unavailable("Too many requests of this kind are in work at once; try again.")
+        raise NoTurn("Too many requests of this kind are in work at once; try again.")
 
     def _hand_on(self) -> None:
         """Give the free turns to organizations that may have them, first to those with the fewest turns."""

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any
 
-from sqlalchemy import Connection, ForeignKey, Index, UniqueConstraint, select
+from sqlalchemy import Connection, ForeignKey, Index, UniqueConstraint, select, type_coerce
 
 from app.models import queries
 from app.models.base import BigInt, Timestamp, exact, lock_count, new_table
 from app.models.cases import test_cases
-from app.models.compression import CompressedJson
+from app.models.compression import CompressedJson, CompressedText
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +78,12 @@ class PlayedCase:
 
     document: dict[str, Any]
     created_at: datetime
+
+
+def text_of(connection: Connection, *, snapshot_id: int) -> str | None:
+    """Return the document of a snapshot as JSON; None if its test case was deleted."""
+    text: str | None = connection.scalar(select(type_coerce(_C.document, CompressedText)).where(_C.id == snapshot_id))
+    return text
 
 
 def played_case(connection: Connection, *, snapshot_id: int) -> PlayedCase | None:

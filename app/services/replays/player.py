@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -13,6 +14,7 @@ import structlog
 from msgspec import structs
 from sqlalchemy import Connection
 
+from app.concurrency.quotas import NoTurn
 from app.database.transactions import UNSTORABLE, Database
 from app.errors import Invalid, NotFound, Unavailable
 from app.metrics import Metrics
@@ -32,9 +34,10 @@ from app.services.replays.budget import Budget, ExperimentBudget, Unlimited
 from app.services.replays.claims import ATTEMPTS_MAX, INTERRUPTED, REPLAY_WORK
 from app.services.replays.known import KnownVerdicts, scope_of
 from app.services.replays.masking import masked_replay
-from app.services.replays.ports import MeteredModel, Progress
+from app.services.replays.ports import AnsweredBytes, MeteredModel, Progress
 from app.services.replays.preparation import Preparation, Prepared
 from app.services.replays.program_calls import program_ports
+from app.services.replays.room import Place, ReplayRoom
 from app.timestamps import Now
 from app.work.heartbeat import Heartbeat, Patience
 from app.work.table import Claim
@@ -58,29 +61,48 @@ class ReplayPlayer:
     metrics: Metrics
     rules: MaskingRules
     stopping: Callable[[], bool]
+    room: ReplayRoom
     heartbeat_s: float = HEARTBEAT_S
     patience: Patience = field(default_factory=Patience)
 
-    def play(self, replay_id: int) -> None:
+    def play(self, replay_id: int) -> bool:
         """Play the replay, unless another worker has it or it has ended: a message may be delivered twice.
+
+        Returns False if this process had no room for it in time: its message goes back to the queue.
 
         Raises `Unavailable` if this process ends before the replay does. `stopping` is polled between two calls of a
         model, because an exception thrown into the thread could leave a lock of the process locked for ever.
         """
+        with self.database.read() as connection:
+            row = next(iter(replays.get_replays(connection, ids=[replay_id])), None)
+        # What another worker plays would only wait here for room.
+        if row is None or row.finished or row.claim is not None:
+            return True
+        with ExitStack() as held:
+            try:
+                place = held.enter_context(self.room.place(row, stopping=self.stopping))
+            except NoTurn:
+                if self.stopping():
+                    raise
+                return False
+            self._claim_and_play(replay_id, place)
+        return True
+
+    def _claim_and_play(self, replay_id: int, place: Place) -> None:
         claim = Claim(replay_id, str(uuid4()), self.now())
         row = self.database.retrying(lambda connection: _claimed(connection, claim))
         if row is None:
             return
         ended = False
         try:
-            self._play(row, claim)
+            self._play(row, claim, place)
             ended = True
         finally:
             # A bug, a time limit or the end of this process. Releasing the claim lets the next worker begin at once.
             if not ended:
                 self.database.retrying(lambda connection: REPLAY_WORK.release(connection, claim))
 
-    def _play(self, row: ReplayRow, claim: Claim) -> None:
+    def _play(self, row: ReplayRow, claim: Claim, place: Place) -> None:
         if row.attempts > ATTEMPTS_MAX:
             self._store(row, claim, {"status": "error", "error": INTERRUPTED})
             return
@@ -100,7 +122,7 @@ class ReplayPlayer:
         ):
             budget = self._budget(prepared, claim, progress, heartbeat)
             known = self._known(prepared)
-            ports = self._ports(prepared, progress, budget, heartbeat, known)
+            ports = self._ports(prepared, progress, budget, heartbeat, known, place)
             result = replay(prepared.case, ports, pool.map, faults=prepared.faults)
             if budget.stopped and result.status != "failed":
                 result = structs.replace(result, status="cancelled")
@@ -142,6 +164,7 @@ class ReplayPlayer:
         budget: Budget,
         heartbeat: Heartbeat,
         known: KnownVerdicts,
+        place: Place,
     ) -> Ports:
         organization_id, content = prepared.row.organization_id, prepared.draft.content
         judge = self._judge(organization_id, prepared.judge, progress, budget)
@@ -150,7 +173,7 @@ class ReplayPlayer:
             ports = program_ports(prepared.program, judge, progress.note, interrupted, known)
             return replace(ports, proposed=prepared.proposed)
         metered = self._metered(organization_id, content.model, content.config, progress, budget)
-        model = replace(metered, reported=progress.answered_by)
+        model = replace(metered, reported=progress.answered_by, answered=AnsweredBytes(place.answered))
         return Ports(
             model=model,
             draft=prepared.draft,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -84,9 +85,11 @@ class AnsweredBytes:
     All of it stays in memory, is sent with the calls that follow, and is stored in the result.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, grown: Callable[[int], None] = lambda _size: None) -> None:
+        """`grown` is called with the memory of each answer."""
         self._bytes = 0
         self._lock = threading.Lock()
+        self._grown = grown
 
     def add(self, answer: Answer) -> None:
         """Count an answer; raises `ProviderError` beyond `ANSWERED_BYTES_MAX`."""
@@ -95,6 +98,7 @@ class AnsweredBytes:
             self._bytes += size
             if self._bytes > ANSWERED_BYTES_MAX:
                 raise ProviderError(f"The model's answers have more than {ANSWERED_BYTES_MAX:,} bytes in this replay.")
+        self._grown(max(size, sys.getsizeof(answer.text or "")))
 
 
 class Meter(Protocol):

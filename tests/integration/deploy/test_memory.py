@@ -21,11 +21,12 @@ from tests.support.deployment import ROOT, Deployment
 from tests.support.exports import export, pairs_of, span
 from tests.support.http_client import Client
 from tests.support.process import ChildProcess, children_of
-from tests.support.waiting import PATIENCE_S
+from tests.support.waiting import PATIENCE_S, wait_until
 
 MIB = 1024 * 1024
 TRACES, LOGS = "/api/public/otel/v1/traces", "/api/public/otel/v1/logs"
 MANY = 20_000
+WIDE_TURNS, REPLAYS = 420, 8
 CHAT = {"gen_ai.operation.name": "chat", "gen_ai.conversation.id": "large"}
 Sent = tuple[str, bytes]
 
@@ -74,6 +75,39 @@ def ask_dearly(client: Client, prompt_id: int) -> None:
         client.get(f"/api/v1/sessions/{session['id']}")
         client.get(f"/api/v1/sessions/{session['id']}/test-case-proposal")
     client.get(f"/api/v1/prompts/{prompt_id}/exports/sessions")
+
+
+def play_largest(client: Client) -> list[str]:
+    """Replay a test case of nearly 4 MiB as often as a worker has threads; return how the replays ended."""
+    prompt = {"name": "Wide", "value": "Be helpful.", "languageModelName": "echo"}
+    prompt_id = client.post("/api/v1/prompts", prompt).json()["prompt"]["id"]
+    # Python stores each character of such a text in four bytes.
+    words = [[{"role": "user", "content": f"\U0001f600{'q' * 9_300}{number}"}] for number in range(WIDE_TURNS)]
+    chat = {"service.prompt.id": prompt_id, **CHAT, "gen_ai.conversation.id": "replayed"}
+    answer = {"gen_ai.output.messages": json.dumps([{"role": "assistant", "content": "Done."}])}
+    spans = [
+        span(
+            {**chat, **answer, "gen_ai.input.messages": json.dumps(said)},
+            traceId=f"{number + 1:032x}",
+            spanId=f"{number + 1:016x}",
+        )
+        for number, said in enumerate(words)
+    ]
+    headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+    assert client.post(TRACES, body=gzip.compress(export(*spans), 1), headers=headers).status == 200
+    (session,) = client.get(f"/api/v1/prompts/{prompt_id}/logs?type=otel").json()["entries"]
+    made = client.post(f"/api/v1/sessions/{session['id']}/test-cases", {})
+    assert made.status == 201, made.body
+    path = f"/api/v1/test-cases/{made.json()['id']}/replays"
+    for _ in range(REPLAYS):
+        assert client.post(path, {}).status == 202
+
+    def ended() -> list[str] | None:
+        replays = client.get(f"/api/v1/prompts/{prompt_id}/replays").json()["replays"]
+        unfinished = {"queued", "running"} & {replay["status"] for replay in replays}
+        return None if unfinished else [replay["status"] for replay in replays]
+
+    return wait_until(ended, "the replays end", timeout_s=5 * PATIENCE_S, interval_s=1)  # type: ignore[return-value]
 
 
 def processes() -> dict[str, int]:
@@ -131,8 +165,11 @@ def test_each_container_stays_below_the_memory_of_its_manifests(request: pytest.
             note()
         ask_dearly(client, prompt_id)
         note()
+        statuses = play_largest(client)
+        note()
 
     print(f"MiB of each kind of container: {dict(peaks)}, limits: {limits}")
     assert set(peaks) == {"web", "runs", "spans", "replays", "webhooks", "clock"}
+    assert statuses == ["needs_review"] * REPLAYS
     assert peaks["spans"] > before["spans"], "the batches were stored elsewhere"
     assert {kind: peak for kind, peak in peaks.items() if peak >= limits[kind]} == {}

@@ -1,0 +1,82 @@
+"""Lets the replays that a worker plays at once have a bound of memory together.
+
+A replay has its test case in memory, what the model has answered, its result, and the JSON of this.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from threading import Lock
+
+from app.concurrency.quotas import Quota, Turns
+from app.database.transactions import Database
+from app.models import case_snapshots
+from app.models import cases as test_cases
+from app.models.replays import ReplayRow
+from app.services.replays.program_store import TRANSCRIPT_BYTES
+
+AT_ONCE_BYTES, SHARE_PERCENT = 96 * 1024 * 1024, 25
+"""Memory of replays that a process plays at once, and the percentage that only further organizations can use."""
+PER_BYTE = 4
+"""Bytes of memory for each byte of a test case's text: for the text, and for what is made of it."""
+LARGE_BYTES = 1024 * 1024
+"""The size of a test case's text from which on the memory of its replay is freed at once."""
+WAIT_S = 600.0
+"""The time after which a replay that waits for room goes back to the queue."""
+
+
+@dataclass(slots=True)
+class Place:
+    """The memory that one replay may need, `included` by what it answers; the rest counts while it is played."""
+
+    included: int
+    grow: Callable[[int], None]
+    grown: int = 0
+    _lock: Lock = field(default_factory=Lock)
+
+    def answered(self, size: int) -> None:
+        """Count what the model has answered, beyond a part that is as large as the test case."""
+        with self._lock:
+            self.included -= size
+            more = min(size, max(0, -self.included)) * PER_BYTE
+            self.grown += more
+        if more:
+            self.grow(more)
+
+
+@dataclass(slots=True, kw_only=True)
+class ReplayRoom:
+    """The room for replays in a process."""
+
+    database: Database
+    _turns: Turns = field(default_factory=lambda: Turns(Quota.of(AT_ONCE_BYTES, SHARE_PERCENT)), init=False)
+    _measuring: Lock = field(default_factory=Lock, init=False)
+
+    @contextmanager
+    def place(self, row: ReplayRow, *, stopping: Callable[[], bool]) -> Iterator[Place]:
+        """Hold the place of a replay; raises `Unavailable` if none becomes free in time, or if the process ends."""
+        size = self._size(row)
+        places = min(size * PER_BYTE, AT_ONCE_BYTES)
+        with self._turns.of(row.organization_id, wait_s=WAIT_S, places=places, stopping=stopping):
+            place = Place(size, lambda more: self._turns.add(row.organization_id, more))
+            try:
+                yield place
+            finally:
+                if size >= LARGE_BYTES:
+                    # The parts of a replay refer to each other, and Python collects by the number of objects.
+                    gc.collect()
+                self._turns.add(row.organization_id, -place.grown)
+
+    def _size(self, row: ReplayRow) -> int:
+        """Return the memory of the text of what a replay plays: up to four bytes for each of its characters."""
+        # One at a time, for none has a place yet.
+        with self._measuring, self.database.read() as connection:
+            if row.case_snapshot_id is not None:
+                text = case_snapshots.text_of(connection, snapshot_id=row.case_snapshot_id)
+            else:
+                text = next(test_cases.documents_of(connection, ids=[row.test_case_id])).get(row.test_case_id)
+            return sys.getsizeof(text or "") + (TRANSCRIPT_BYTES if row.external else 0)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any
 
-from sqlalchemy import Connection, ForeignKey, Index, Integer, select, update
+from sqlalchemy import Connection, DefaultClause, ForeignKey, Index, Integer, select, update
 
 from app.models.base import BigInt, Json, LongJson, Timestamp, new_table
 from app.models.queries import columns_of, find_row
@@ -29,6 +29,8 @@ class CalibrationRow:
     document: Annotated[dict[str, Any], Json]
     outcome: Annotated[dict[str, Any] | None, LongJson]
     created_at: Annotated[datetime, Timestamp]
+    # Attempts to compare the results that began and have not ended: their process may have died.
+    attempts: Annotated[int, Integer, DefaultClause("0")]
 
 
 calibrations = new_table(
@@ -54,6 +56,12 @@ def document_of(connection: Connection, *, calibration_id: int, before: datetime
     statement = select(c.document).where(c.id == calibration_id, c.created_at <= before)
     document: dict[str, Any] | None = connection.scalar(statement)
     return document
+
+
+def count_attempt(connection: Connection, *, calibration_id: int, by: int) -> None:
+    """Count an attempt to compare the results that begins, or with -1 one that has ended without an outcome."""
+    c = calibrations.c
+    connection.execute(update(calibrations).where(c.id == calibration_id).values(attempts=c.attempts + by))
 
 
 def put_outcome(connection: Connection, *, calibration_id: int, outcome: dict[str, Any]) -> None:

@@ -40,6 +40,8 @@ Status = Literal["queued", "running", "finished", "error", "cancelled"]
 REPEATS = (2, 20)
 RESULT_BYTES_MAX = 16 * 1024 * 1024
 """Bytes of JSON of the results that are compared together."""
+ATTEMPTS_MAX = 2
+INTERRUPTED = f"The results were not compared: {ATTEMPTS_MAX} attempts ended with their worker."
 LEFT_BEHIND_AFTER = timedelta(seconds=60)
 """The time after the last replay by which a worker has compared the results, unless it died."""
 # The statuses of ended replays with a result.
@@ -177,13 +179,32 @@ class CalibrationService:
 
         Comparing long replays needs seconds of processor time.
         """
+        if self._to_conclude(replay_id):
+            with self._comparing:
+                # Another thread may have compared them meanwhile.
+                if view := self._to_conclude(replay_id):
+                    self._conclude(view)
+
+    def _to_conclude(self, replay_id: int) -> CalibrationView | None:
         with self.database.read() as connection:
             view = _of_replay(connection, replay_id)
-        if view and view.to_conclude:
-            with self._comparing:
-                outcome = self._outcome(view)
+        return view if view and view.to_conclude else None
+
+    def _conclude(self, view: CalibrationView) -> None:
+        """Compare the results, and store the outcome, unless this has ended several processes before."""
+        count = partial(calibrations.count_attempt, calibration_id=view.row.id)
+        self.database.retrying(partial(count, by=1))
+        ended = False
+        try:
+            failed = view.row.attempts >= ATTEMPTS_MAX
+            outcome = replace(view.outcome, problems=(INTERRUPTED,)) if failed else self._outcome(view)
             put = partial(calibrations.put_outcome, calibration_id=view.row.id, outcome=dump(outcome))
             self.database.retrying(put)
+            ended = True
+        finally:
+            # After an error of the database the process lives, and may try again.
+            if not ended:
+                self.database.retrying(partial(count, by=-1))
 
     def accept(
         self, *, project_id: int, calibration_id: int, proposals: Sequence[int] | None = None, actor: Actor = SYSTEM

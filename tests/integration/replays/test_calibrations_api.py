@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from app.errors import Unavailable
+from app.models import calibrations as calibration_rows
 from app.replay.calibration import Calibration
 from app.replay.calibration import calibrate as compare
 from app.services.replays import calibrations
@@ -175,6 +177,57 @@ def test_a_calibration_is_concluded_after_all_when_no_worker_did_it_at_the_end_o
 
     assert wait_until(lambda: world.get(path).json["status"] == "finished", path)
     assert world.get(path).json["usable"]
+
+
+def unconcluded(world: World) -> tuple[int, int]:
+    """A calibration with replays that have ended and were not compared: its id, and that of the last replay."""
+    services = world.container.services
+    view = services.calibrations.start(project_id=world.project_id, test_case_id=case_of_echo(world), repeats=2)
+    for replay in view.replays:
+        services.replay_player.play(replay.id)
+    return view.row.id, view.replays[-1].id
+
+
+def attempts(world: World, calibration_id: int) -> int:
+    of = {"project_id": world.project_id, "calibration_id": calibration_id}
+    with world.container.database.read() as connection:
+        row = calibration_rows.find_calibration(connection, **of)
+    assert row is not None
+    return row.attempts
+
+
+def test_an_attempt_to_compare_is_counted_before_it_begins(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    calibration_id, replay_id = unconcluded(world)
+    counted = list[int]()
+
+    def fail(*_: Any) -> Calibration:
+        counted.append(attempts(world, calibration_id))
+        raise Unavailable("The database is away.")
+
+    with monkeypatch.context() as failing:
+        failing.setattr(calibrations, "calibrate", fail)
+        for _ in range(3):
+            with pytest.raises(Unavailable):
+                world.container.services.calibrations.replay_ended(replay_id)
+
+    assert (counted, attempts(world, calibration_id)) == ([1, 1, 1], 0)
+    world.container.services.calibrations.replay_ended(replay_id)
+    assert world.get(f"/api/v1/calibrations/{calibration_id}").json["usable"]
+
+
+def test_a_comparison_that_has_ended_two_workers_is_given_up(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    calibration_id, replay_id = unconcluded(world)
+    compared = list[Any]()
+    monkeypatch.setattr(calibrations, "calibrate", lambda *parts: compared.append(parts) or compare(*parts))
+    with world.container.database.write() as connection:
+        calibration_rows.count_attempt(connection, calibration_id=calibration_id, by=2)
+
+    for _ in range(2):
+        world.container.services.calibrations.replay_ended(replay_id)
+
+    found = world.get(f"/api/v1/calibrations/{calibration_id}").json
+    assert (found["status"], found["usable"], compared) == ("finished", False, [])
+    assert found["problems"] == ["The results were not compared: 2 attempts ended with their worker."]
 
 
 def test_what_varies_is_proposed_and_changes_nothing_until_it_is_accepted(

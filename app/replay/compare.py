@@ -95,5 +95,5 @@ def _tagged(scalar: Any) -> Any:
 
 @lru_cache(maxsize=1024)
 def ignored_paths(paths: tuple[str, ...]) -> PointerTree[bool]:
-    """Return the pointers of a check's `ignore_paths`."""
+    """Return the pointers of a check's `ignore_paths`, in the form NFC as the compared values."""
     return PointerTree({parse_pointer(nfc(path)): True for path in paths})

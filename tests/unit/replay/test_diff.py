@@ -13,10 +13,13 @@ from app.replay.compare import differences, equal, ignored_paths
 from app.replay.findings import Difference
 from app.replay.fingerprints import leaves, similarity
 from app.values.json_pointer import parse_pointer
+from app.values.unicode import nfc
 
+# A replay compares values in the form NFC: see app/values/composed.py.
+texts = st.text(max_size=4).map(nfc)
 json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=3), inner, max_size=4),
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | texts,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4),
     max_leaves=12,
 )
 

@@ -37,7 +37,7 @@ from app.services.replays.masking import masked_replay
 from app.services.replays.ports import AnsweredBytes, MeteredModel, Progress
 from app.services.replays.preparation import Preparation, Prepared
 from app.services.replays.program_calls import program_ports
-from app.services.replays.room import Place, ReplayRoom
+from app.services.replays.room import ReplayPlace, ReplayRoom
 from app.timestamps import Now
 from app.work.heartbeat import Heartbeat, Patience
 from app.work.table import Claim
@@ -88,7 +88,7 @@ class ReplayPlayer:
             self._claim_and_play(replay_id, place)
         return True
 
-    def _claim_and_play(self, replay_id: int, place: Place) -> None:
+    def _claim_and_play(self, replay_id: int, place: ReplayPlace) -> None:
         claim = Claim(replay_id, str(uuid4()), self.now())
         row = self.database.retrying(lambda connection: _claimed(connection, claim))
         if row is None:
@@ -102,7 +102,7 @@ class ReplayPlayer:
             if not ended:
                 self.database.retrying(lambda connection: REPLAY_WORK.release(connection, claim))
 
-    def _play(self, row: ReplayRow, claim: Claim, place: Place) -> None:
+    def _play(self, row: ReplayRow, claim: Claim, place: ReplayPlace) -> None:
         if row.attempts > ATTEMPTS_MAX:
             self._store(row, claim, {"status": "error", "error": INTERRUPTED})
             return
@@ -164,7 +164,7 @@ class ReplayPlayer:
         budget: Budget,
         heartbeat: Heartbeat,
         known: KnownVerdicts,
-        place: Place,
+        place: ReplayPlace,
     ) -> Ports:
         organization_id, content = prepared.row.organization_id, prepared.draft.content
         judge = self._judge(organization_id, prepared.judge, progress, budget)

@@ -30,7 +30,7 @@ WAIT_S = 600.0
 
 
 @dataclass(slots=True)
-class Place:
+class ReplayPlace:
     """The memory that one replay may need, `included` by what it answers; the rest counts while it is played."""
 
     included: int
@@ -57,12 +57,12 @@ class ReplayRoom:
     _measuring: Lock = field(default_factory=Lock, init=False)
 
     @contextmanager
-    def place(self, row: ReplayRow, *, stopping: Callable[[], bool]) -> Iterator[Place]:
+    def place(self, row: ReplayRow, *, stopping: Callable[[], bool]) -> Iterator[ReplayPlace]:
         """Hold the place of a replay; raises `Unavailable` if none becomes free in time, or if the process ends."""
         size = self._size(row)
         places = min(size * PER_BYTE, AT_ONCE_BYTES)
         with self._turns.of(row.organization_id, wait_s=WAIT_S, places=places, stopping=stopping):
-            place = Place(size, lambda more: self._turns.add(row.organization_id, more))
+            place = ReplayPlace(size, lambda more: self._turns.add(row.organization_id, more))
             try:
                 yield place
             finally:

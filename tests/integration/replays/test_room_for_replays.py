@@ -12,7 +12,7 @@ from app.concurrency.quotas import Quota, Turns
 from app.errors import Unavailable
 from app.models.replays import get_replays
 from app.services.replays import room
-from app.services.replays.room import PER_BYTE, Place
+from app.services.replays.room import PER_BYTE, ReplayPlace
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
 from tests.integration.replays.recording import RecordedTurn, finished, make_case, prompt, record, start
@@ -118,7 +118,7 @@ def test_a_wide_test_case_counts_each_of_its_characters_as_four_bytes(world: Wor
 
 def test_what_a_model_answers_counts_beyond_the_size_of_the_test_case() -> None:
     grown: list[int] = []
-    place = Place(1000, grown.append)
+    place = ReplayPlace(1000, grown.append)
     for size in (600, 300, 300, 50):
         place.answered(size)
     assert (grown, place.grown) == ([200 * PER_BYTE, 50 * PER_BYTE], 250 * PER_BYTE)

@@ -131,7 +131,8 @@ def test_words_of_traces_and_names_are_text(world: World, admin: Browser) -> Non
     sent = export(
         span(chat, name=HOSTILE, events=[scored]),
         span(tool, name=HOSTILE, spanId="aaaaaaaaaaaaaaaa"),
-        span(name=HOSTILE, spanId="bbbbbbbbbbbbbbbb"),
+        # Rejected: there is no such prompt.
+        span({"service.prompt.id": 10**12}, name=HOSTILE, spanId="bbbbbbbbbbbbbbbb"),
     )
     assert world.send(sent).status_code == 200
     session = world.get(f"/api/v1/prompts/{prompt_id}/logs").json["entries"][0]["id"]

@@ -57,15 +57,21 @@ class TestCaseRow:
     # What a model proposes for tools with an unknown effect: {name: app.replay.effect_proposals.EffectProposal}. NULL
     # until a worker asks.
     proposed_effects: Annotated[dict[str, Any] | None, Json]
-    # What suites compare (`app.suites.cases.CaseFeatures`); NULL, or of another document, after an older release.
-    features: Annotated[bytes | None, MediumBlob]
     created_at: Annotated[datetime, Timestamp]
     updated_at: Annotated[datetime, Timestamp]
 
 
+@dataclass(frozen=True, slots=True)
+class CaseColumns(TestCaseRow):
+    """All columns. Only suites read `features`, which may have 50 KB."""
+
+    # What suites compare (`app.suites.cases.CaseFeatures`); NULL, or of another document, after an older release.
+    features: Annotated[bytes | None, MediumBlob]
+
+
 test_cases = new_table(
     "test_cases",
-    TestCaseRow,
+    CaseColumns,
     Index("ix_test_cases_prompt_id_id", "prompt_id", "id"),
     Index("ix_test_cases_project_id", "project_id"),
 )
@@ -75,9 +81,9 @@ _ROW = select(*columns_of(TestCaseRow, test_cases))
 
 
 def add_test_case(connection: Connection, *, values: dict[str, Any], now: datetime) -> TestCaseRow:
-    absent = {"session_id": None, "proposed_effects": None, "features": None}
-    columns = absent | values | {"created_at": now, "updated_at": now}
-    return TestCaseRow(insert_row(connection, test_cases, **columns), **columns)
+    columns = {"session_id": None, "proposed_effects": None, **values, "created_at": now, "updated_at": now}
+    test_case_id = insert_row(connection, test_cases, **columns)
+    return TestCaseRow(test_case_id, **_of_row(columns))
 
 
 def find_test_case(connection: Connection, *, project_id: int, test_case_id: int) -> TestCaseRow | None:
@@ -218,7 +224,11 @@ def change_test_case(
     c = test_cases.c
     unchanged = update(test_cases).where(c.id == before.id, c.fingerprint == before.fingerprint)
     changed = changes_row(connection, unchanged.values(updated_at=now, **values))
-    return replace(before, **values, updated_at=now) if changed else None
+    return replace(before, **_of_row(values), updated_at=now) if changed else None
+
+
+def _of_row(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if name != "features"}
 
 
 def newest_proposals(connection: Connection, *, project_id: int, prompt_id: int, limit: int) -> list[dict[str, Any]]:

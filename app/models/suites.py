@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from sqlalchemy import (
     ColumnElement,
@@ -25,6 +25,8 @@ from app.models.base import BigInt, MediumText, Timestamp, exact, new_table, no_
 from app.models.cases import test_cases
 
 SUITE_NAME_MAX = 100
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,13 +152,12 @@ def remove_members(
 
 @dataclass(frozen=True, slots=True)
 class MemberCase:
-    """A test case of a suite without its document; `fingerprint` is the digest of the document."""
+    """A test case of a suite without its document."""
 
     id: int
     prompt_id: int
     name: str
     session_id: str | None
-    fingerprint: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,21 +171,21 @@ class FeaturedCase:
 
 
 def featured_cases(connection: Connection, *, project_id: int, test_case_ids: Collection[int]) -> list[FeaturedCase]:
-    """List the existing test cases with these ids, the newest first."""
-    c = test_cases.c
-    statement = select(*queries.columns_of(FeaturedCase, test_cases)).where(
-        no_index(c.project_id) == project_id, c.id.in_(sorted(test_case_ids))
-    )
-    return queries.list_rows(connection, FeaturedCase, statement.order_by(c.id.desc()))
+    """List the existing test cases with these ids, in the order of their ids."""
+    return _listed(connection, FeaturedCase, project_id, test_case_ids)
 
 
 def cases_of(connection: Connection, *, project_id: int, test_case_ids: Collection[int]) -> list[MemberCase]:
     """List the existing test cases with these ids, in the order of their ids."""
+    return _listed(connection, MemberCase, project_id, test_case_ids)
+
+
+def _listed(connection: Connection, kind: type[T], project_id: int, test_case_ids: Collection[int]) -> list[T]:
     c = test_cases.c
-    cases: list[MemberCase] = []
+    cases: list[T] = []
     for piece in queries.pieces(sorted(test_case_ids)):
-        statement = select(*queries.columns_of(MemberCase, test_cases)).where(
+        statement = select(*queries.columns_of(kind, test_cases)).where(
             no_index(c.project_id) == project_id, c.id.in_(piece)
         )
-        cases += queries.list_rows(connection, MemberCase, statement.order_by(c.id))
+        cases += queries.list_rows(connection, kind, statement.order_by(c.id))
     return cases

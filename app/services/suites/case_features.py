@@ -51,7 +51,7 @@ class CaseReader:
                 stored = {case.id: stored_features(case.features, case.fingerprint) for case in cases}
                 without = [id_ for id_, features in stored.items() if features is None]
                 sizes = test_cases.sizes_of(connection, project_id=project_id, test_case_ids=without)
-            for case in cases:
+            for case in reversed(cases):
                 room -= sizes.get(case.id, len(case.features or b""))
                 if room < 0:
                     return

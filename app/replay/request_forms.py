@@ -44,7 +44,8 @@ def request_form(arguments: Mapping[str, Any]) -> tuple[Any, ...] | None:
     whole = f"{base.rstrip('/')}/{address.lstrip('/')}" if base else address
     others = {key: value for key, value in arguments.items() if not any(keys[key] in names for names in known)}
     named = sorted((name.lower(), value) for name, value in sent)
-    content = json_of(body) if isinstance(body, str) and json_of(body) is not None else body or None
+    read = json_of(body) if isinstance(body, str) else None
+    content = (body or None) if read is None else read
     return method.upper(), address_form(whole, pairs), named, content, others
 
 

@@ -131,7 +131,10 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FilesByBackend:
-    """pytest sorts tests by backend, and groups are handed out in that order, so each process starts a backend once."""
+    """pytest sorts tests by backend. After the longest ones, groups are handed out in that order.
+
+    So each process starts a backend few times.
+    """
     return FilesByBackend(config, log)
 
 

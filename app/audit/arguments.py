@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, timezone
 from functools import cached_property
@@ -16,12 +16,15 @@ from app.audit.languages import SYMBOLS, TURNED, language_of
 from app.audit.passage import Conversation, Leaf, ProbedText, is_name, leaves_of, spend_on
 from app.audit.planted import PLANTED, TextOperator, other_number
 from app.audit.tokens import kind_of, same_value
+from app.replay.tables import words
 
 _FLAG = re.compile(r" --?[A-Za-z][\w-]*(?==|\s|$)")
 _TURNED = re.compile("|".join(re.escape(form) for form in sorted({form for form, _ in TURNED}, key=len, reverse=True)))
 _CODE = re.compile(r"[;{}=<>|&$\\]|--?[a-z]|\w\(|SELECT |^\s*\w+ -")
 _EAST = timezone(timedelta(hours=5, minutes=30))
 _PROSE_WORDS = 4
+_SIZE_KEYS = words("keys", "size")
+_MOST_READ = 100  # entries of a read that has no limit
 # Forms that change what a tool receives.
 _SHOWN = ("marks_stripped", "marks_added", "list_joined", "courtesy_added")
 
@@ -63,11 +66,11 @@ class ArgumentsChange:
 ArgumentsOperator = Callable[[RecordedArguments, Draw], ArgumentsChange | None]
 
 
-def value_exchanged(call: RecordedArguments, draw: Draw) -> ArgumentsChange | None:
-    """Exchange a value for another one of the conversation, of the same kind."""
+def value_exchanged(call: RecordedArguments, draw: Draw, excluded: Collection[str] = ()) -> ArgumentsChange | None:
+    """Exchange a value for another one of the conversation, of the same kind, which is none of the `excluded` ones."""
     for leaf in draw.rotated(call.leaves):
         kind = kind_of(str(leaf.value)) if isinstance(leaf.value, str | int | float) and leaf.value != "" else None
-        if kind is None or isinstance(leaf.value, bool) or " " in str(leaf.value).strip():
+        if kind is None or kind in excluded or isinstance(leaf.value, bool) or " " in str(leaf.value).strip():
             continue
         others = [value.text for value in call.conversation.values if value.kind == kind]
         call.conversation.budget.spend(len(call.conversation.values))
@@ -148,6 +151,23 @@ def code_turned(call: RecordedArguments, draw: Draw) -> ArgumentsChange | None:
             place = draw.of("place").rotated(places)[0]
             by = dict(TURNED).get(place[0], "")
             return call.put(leaf.path, leaf.value[: place.start()] + by + leaf.value[place.end() :])
+    return None
+
+
+def read_exchanged(call: RecordedArguments, draw: Draw) -> ArgumentsChange | None:
+    """Let a read ask for another thing of the conversation. A number is none: it may be how much is read."""
+    return value_exchanged(call, draw, ("number",)) or name_exchanged(call, draw)
+
+
+def read_limited(call: RecordedArguments, draw: Draw) -> ArgumentsChange | None:
+    """Let a read return up to twice as much, or name a limit that was left out."""
+    properties = call.schema.get("properties")
+    keys = [*call.arguments, *(properties if isinstance(properties, Mapping) else ())]
+    call.conversation.budget.spend(len(keys))
+    for key in draw.rotated([key for key in keys if key in _SIZE_KEYS]):
+        given = call.arguments.get(key, _MOST_READ // 2)
+        if type(given) is int and given > 0:
+            return ArgumentsChange({**call.arguments, key: 2 * given}, (key,), call.arguments.get(key), 2 * given)
     return None
 
 
@@ -235,6 +255,11 @@ PLANTED_ARGUMENTS: dict[str, ArgumentsOperator] = {
 HARMLESS_ARGUMENTS: dict[str, ArgumentsOperator] = {
     operator.__name__: operator for operator in (keys_reordered, number_as_float, default_sent, instant_rewritten)
 } | _in_prose((name, operator) for name, operator in HARMLESS.items() if name not in _SHOWN)
+
+
+PLANTED_READS: dict[str, ArgumentsOperator] = {"read_exchanged": read_exchanged}
+HARMLESS_READS: dict[str, ArgumentsOperator] = {"read_limited": read_limited}
+"""Operators on calls that only read: a judge decides whether the recorded result answers them."""
 
 
 def _typed(like: Any, text: str) -> Any:

@@ -33,6 +33,7 @@ class LanguageWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dic
     discloses: str
     courtesy: str
     joined: str
+    weaker: tuple[tuple[str, str], ...]
     denials: tuple[tuple[str, str], ...] = ()
 
     @cached_property
@@ -52,6 +53,15 @@ class LanguageWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dic
     @cached_property
     def negation_pattern(self) -> re.Pattern[str]:
         return self.forms(self.form_by_negation)
+
+    @cached_property
+    def weaker_forms(self) -> dict[str, str]:
+        """The weaker word for each word that demands, such as "may" for "must"."""
+        return dict(self.weaker)
+
+    @cached_property
+    def weaker_pattern(self) -> re.Pattern[str]:
+        return self.forms(self.weaker_forms)
 
     @cached_property
     def negative_words(self) -> re.Pattern[str]:

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import msgspec
 
-from app.audit.arguments import HARMLESS_ARGUMENTS, PLANTED_ARGUMENTS, RecordedArguments
+from app.audit.arguments import (
+    HARMLESS_ARGUMENTS,
+    HARMLESS_READS,
+    PLANTED_ARGUMENTS,
+    PLANTED_READS,
+    RecordedArguments,
+)
 from app.audit.draw import Draw
 from app.audit.harmless import HARMLESS
 from app.audit.passage import Conversation, ProbedText, spend_on
@@ -100,6 +106,15 @@ class ProbedStep:
     def key(self) -> tuple[int, int, int]:
         return self.case.test_case_id, self.turn, self.step
 
+    @cached_property
+    def may_be_excused(self) -> bool:
+        """True if the gate asks a judge about this call with other values than the recorded ones."""
+        call = self.recorded
+        if call.kind == "answer" or call.error is not None or call.check.arguments != "exact":
+            return False
+        tool = self.tools[call.name]
+        return not tool.arguments and tool.called_with(call.arguments).effect == "read"
+
     @property
     def _turn(self) -> CaseTurn:
         return self.case.case.turns[self.turn]
@@ -136,6 +151,8 @@ class Operators:
         if not isinstance(recorded.arguments, Mapping):
             return None
         tool = place.tools[recorded.name]
+        if kind in _READS and not place.may_be_excused:
+            return None
         call = RecordedArguments(recorded.arguments, tool.schema, place.user, place.results, place.conversation)
         change = self.arguments[kind](call, draw)
         if change is None:
@@ -143,10 +160,14 @@ class Operators:
         return Probe(*place.key, kind, self.planted, recorded.arguments, change.arguments, change.was, change.now)
 
 
+_READS = {**PLANTED_READS, **HARMLESS_READS}
 _ON_PROSE = "prose_"  # the names of operators on prose in arguments begin with it
 PLANTED_OPERATORS = Operators(True, PLANTED, PLANTED_ARGUMENTS)
 HARMLESS_OPERATORS = Operators(False, HARMLESS, HARMLESS_ARGUMENTS)
-"""The operators on answers and on all arguments. Rules decide changes of values in arguments, a judge all others."""
+"""The operators on answers and on all arguments. Rules decide changes of values in arguments, a judge all others.
+
+A judge decides as well on reads with other arguments, which have further operators.
+"""
 
 
 def in_words(operators: Operators) -> Operators:
@@ -157,6 +178,15 @@ def in_words(operators: Operators) -> Operators:
         if name.startswith(_ON_PROSE)
     }
     return Operators(operators.planted, operators.answers, words)
+
+
+def _of_judge(operators: Operators, places: Sequence[ProbedStep]) -> Operators:
+    """Return the operators that a judge decides: those on texts, and those on reads if there are any."""
+    worded = in_words(operators)
+    if not any(place.may_be_excused for place in places):
+        return worded
+    reads = PLANTED_READS if operators.planted else HARMLESS_READS
+    return replace(worded, arguments={**worded.arguments, **reads})
 
 
 def draw_probes(
@@ -170,7 +200,7 @@ def draw_probes(
     probes: list[Probe] = []
     try:
         places = places_of(cases, budget)
-        for operators in (in_words(PLANTED_OPERATORS), in_words(HARMLESS_OPERATORS)):
+        for operators in (_of_judge(PLANTED_OPERATORS, places), _of_judge(HARMLESS_OPERATORS, places)):
             labelled = _labelled(cases, operators.planted, number // 4)
             probes += labelled
             # One by one, so that the probes before `OverBudget` are kept.

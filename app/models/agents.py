@@ -43,6 +43,16 @@ def list_agents(connection: Connection, *, project_id: int, limit: int) -> list[
     return queries.list_rows(connection, AgentRow, statement)
 
 
+def count_agents(connection: Connection, *, project_id: int) -> int:
+    return queries.count_rows(connection, select(_C.id).where(_C.project_id == project_id))
+
+
+def is_of_agent(connection: Connection, *, project_id: int, prompt_id: int) -> bool:
+    """Return whether a prompt of the project was made for an agent."""
+    which = _C.project_id == project_id, _C.prompt_id == prompt_id
+    return connection.scalar(select(_C.id).where(*which).limit(1)) is not None
+
+
 def put_adopted(connection: Connection, *, project_id: int, name: str, now: datetime) -> None:
     """Note that the agent's prompt has what a trace recorded."""
     which = _C.project_id == project_id, _C.name == name, _C.adopted_at.is_(None)

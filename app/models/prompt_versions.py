@@ -5,15 +5,30 @@ A person or an API key commits a version; a replay of a draft makes a snapshot o
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Annotated, Any
 
-from sqlalchemy import Column, Connection, ForeignKey, Index, String, Text, UniqueConstraint, select, type_coerce
+import msgspec
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Connection,
+    ForeignKey,
+    Index,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    or_,
+    select,
+    type_coerce,
+)
 
 from app.models import queries
 from app.models.base import BigInt, Json, MediumText, Timestamp, exact, new_table
+from app.values.structs import convert
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +91,14 @@ def find_version(connection: Connection, *, prompt_id: int, commit_hash: str) ->
 
 def find_version_by_id(connection: Connection, *, version_id: int) -> VersionRow | None:
     return queries.find_row(connection, VersionRow, _VERSION.where(_C.id == version_id))
+
+
+def contents_of(connection: Connection, *, prompt_id: int) -> Iterator[VersionRow]:
+    """Yield a prompt's versions with their contents; few are in memory at once."""
+    ids = list(connection.scalars(select(_C.id).where(_C.prompt_id == prompt_id)))
+    contents = _VERSION.where(_C.prompt_id == prompt_id)
+    for piece in queries.pieces(ids, CONFIGS_AT_ONCE):
+        yield from queries.list_rows(connection, VersionRow, contents.where(_C.id.in_(piece)))
 
 
 def list_versions(connection: Connection, *, prompt_id: int, limit: int | None = None) -> list[VersionHead]:
@@ -153,6 +176,24 @@ class SnapshotRow:
     instruction_format: Annotated[Any, exact(8)]
 
 
+class TextChange(msgspec.Struct, frozen=True):
+    """A content that differs from another one of its prompt by its text only.
+
+    The characters from `begin` to `end` of the text with the fingerprint `of` are replaced by `by`.
+    """
+
+    of: str
+    begin: int
+    end: int
+    by: str
+
+    def applied(self, row: SnapshotRow) -> SnapshotRow:
+        """Return the content that the change makes of another one; `id` and `fingerprint` are the other one's."""
+        return replace(row, value=row.value[: self.begin] + self.by + row.value[self.end :])
+
+
+# A change is stored as an object in the place of the placeholders, with the text "" and the configuration {}. A process
+# of a release that knows no changes fails to read such a row, rather than playing an empty text.
 draft_snapshots = new_table(
     "draft_snapshots",
     SnapshotRow,
@@ -167,9 +208,23 @@ _SNAPSHOT = select(*queries.columns_of(SnapshotRow, draft_snapshots))
 
 
 def put_snapshot(connection: Connection, *, values: dict[str, Any]) -> int:
-    """Store the content unless it is stored already; returns its id."""
+    """Store the content unless it is stored already; returns its id. One that is stored as a change is stored whole."""
     key = {name: values[name] for name in ("prompt_id", "fingerprint")}
     queries.put_row(connection, draft_snapshots, key=key, new=values)
+    c = draft_snapshots.c
+    snapshot_id, has_text = connection.execute(select(c.id, c.value != "").filter_by(**key)).one()
+    if not has_text:
+        whole = {name: value for name, value in values.items() if name not in key}
+        connection.execute(draft_snapshots.update().filter_by(**key).values(whole))
+    return int(snapshot_id)
+
+
+def put_change(connection: Connection, *, base: SnapshotRow, change: TextChange, fingerprint: str) -> int:
+    """Store the content that a change makes of `base`, unless it is stored already; returns its id."""
+    key = {"prompt_id": base.prompt_id, "fingerprint": fingerprint}
+    stored: dict[str, Any] = {"value": "", "config": {}, "placeholders": msgspec.to_builtins(change), "external": None}
+    kept = {name: getattr(base, name) for name in ("language_model_id", "instruction_format")}
+    queries.put_row(connection, draft_snapshots, key=key, new=stored | kept)
     return int(connection.scalars(select(draft_snapshots.c.id).filter_by(**key)).one())
 
 
@@ -181,4 +236,20 @@ def snapshot_ids(connection: Connection, *, prompt_id: int, fingerprints: Collec
 
 
 def get_snapshot(connection: Connection, *, snapshot_id: int) -> SnapshotRow:
-    return SnapshotRow(*connection.execute(_SNAPSHOT.where(draft_snapshots.c.id == snapshot_id)).one())
+    """Return a stored content, whole if it is stored as a change."""
+    c = draft_snapshots.c
+    row = SnapshotRow(*connection.execute(_SNAPSHOT.where(c.id == snapshot_id)).one())
+    if isinstance(row.placeholders, list):
+        return row
+    change = convert(row.placeholders, TextChange)
+    changed = _SNAPSHOT.where(c.prompt_id == row.prompt_id, c.fingerprint == change.of)
+    base = SnapshotRow(*connection.execute(changed).one())
+    return replace(change.applied(base), id=row.id, fingerprint=row.fingerprint)
+
+
+def is_unchanged(snapshots: Table) -> ColumnElement[bool]:
+    """Return the condition that no content of a prompt is stored as a change of these ones."""
+    of = draft_snapshots.alias("of")
+    stored = type_coerce(of.c.placeholders, Text).contains(snapshots.c.fingerprint)
+    using = select(of.c.id).where(of.c.prompt_id == snapshots.c.prompt_id, of.c.value == "", stored)
+    return or_(snapshots.c.value == "", using.limit(1).scalar_subquery().is_(None))

@@ -1,14 +1,16 @@
 """Masking: replaces what a project's rules name in spans, before anything of the spans is stored.
 
 A `pattern` (RE2) is replaced wherever it matches in a text: attribute values, the JSON inside them, events, links, the
-span's name and status. A `pointer` (RFC 6901, `*` for every member) names a value: its first token is an attribute's
-key, the others lead into the attribute's value.
+span's name and status. A text that it matches only without escapes (`app/otlp/escapes.py`) is masked whole. A `pointer`
+(RFC 6901, `*` for every member) names a value: its first token is an attribute's key, the others lead into the
+attribute's value.
 
 What can't be masked within the budget (`app/otlp/mask_texts.py`) is masked whole: an attribute, a name, an answer.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -18,6 +20,7 @@ from typing import Any, Literal
 import msgspec
 
 from app.errors import Invalid
+from app.otlp.escapes import unescaped
 from app.otlp.hidden_values import hides_a_value, repeats_a_key
 from app.otlp.mask_texts import GROWTH_MAX, Exhausted, MaskingBudget, TextRule, json_size
 from app.otlp.names import CONVERSATION_KEYS, PROMPT_ID, PROMPT_VERSION
@@ -34,6 +37,17 @@ EVERY = "*"
 # Spans are stored by these attributes, so they are not masked.
 _KEPT = frozenset({PROMPT_ID, PROMPT_VERSION})
 _LISTS = ("events", "links")
+# Kinds, flags, times and counts, and ids if they are hexadecimal digits: a pattern for cards would find some of them.
+_NUMBERS = frozenset(
+    {
+        *("kind", "flags", "startTimeUnixNano", "endTimeUnixNano", "timeUnixNano"),
+        *("droppedAttributesCount", "droppedEventsCount", "droppedLinksCount"),
+    }
+)
+_IDS = frozenset({"traceId", "spanId", "parentSpanId"})
+_HEXADECIMAL = re.compile("[0-9a-fA-F]*+")
+# An object or a list as JSON, or as JSON text in a JSON text; both may be cut off.
+_LIKE_JSON = re.compile(r'[\s\ufeff]*+(?:"(?:\s|\\[nrt])*+)?[\[{]')
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +102,10 @@ class Masking:
             return MASK
         return self.text(text, budget)[:most]
 
+    def id(self, text: str, most: int) -> str:
+        """Return the id of a span or trace, which was cut after `most` characters; hexadecimal digits stay."""
+        return text if _HEXADECIMAL.fullmatch(text) else self.cut(text, most)
+
     def span(self, raw: bytes, budget: MaskingBudget | None = None) -> bytes:
         """Return a stored span's JSON, masked; unchanged if no rule matched. Raises ValueError for an invalid span.
 
@@ -129,7 +147,15 @@ class _Pass:
             text = text.encode(errors="replace").decode()  # RE2 accepts no lone surrogates
         for rule in self.rules.texts:
             text = rule.masked(text, self.budget)
-        return text
+        return MASK if "\\" in text and self._is_escaped(text) else text
+
+    def _is_escaped(self, text: str) -> bool:
+        """Return whether a pattern matches the text when its escapes are replaced by what they mean."""
+        return any(
+            rule.masked(plain, self.budget) != plain
+            for plain in unescaped(text, self.budget)
+            for rule in self.rules.texts
+        )
 
     def at(self, value: Any, *paths: Sequence[str]) -> Any:
         try:
@@ -158,8 +184,14 @@ class _Pass:
         if key in _LISTS and isinstance(value, list):
             return [self.members(item) if isinstance(item, dict) else item for item in value]
         if key == "status" and isinstance(value, dict):
-            return {k: self.short(v) if k == "message" else v for k, v in value.items()}
-        return self.short(value) if key == "name" else value
+            return {k: v if k == "code" else self._other(v) for k, v in value.items()}
+        if key in _NUMBERS or (key in _IDS and isinstance(value, str) and _HEXADECIMAL.fullmatch(value)):
+            return value
+        return self._other(value)
+
+    def _other(self, value: Any) -> Any:
+        """Return a value that no pointer names, such as a name or a field that OTLP does not define, masked."""
+        return self.short(value) if isinstance(value, str) else self.at(value)
 
     def _attributes(self, pairs: Any) -> Any:
         if not isinstance(pairs, list):
@@ -226,7 +258,7 @@ class _Pass:
         if is_json:
             return _rewritten(text, inner, self._point(inner, tokens, replacement))
         # JSON that an SDK cut off can't be followed. It is masked whole rather than showing the wrong part.
-        return self._point(text, (), replacement) if text.lstrip().startswith(("{", "[")) else text
+        return self._point(text, (), replacement) if _LIKE_JSON.match(text) else text
 
 
 def _tokens(pointer: str) -> Pointer:
@@ -242,8 +274,8 @@ def _meet(tokens: Sequence[str], path: Sequence[str]) -> bool:
 
 
 def _json_within(value: Any) -> tuple[Any, bool]:
-    """Return the object or list in a JSON text, and True; else the unchanged value, and False."""
-    if not isinstance(value, str) or not value.lstrip().startswith(("{", "[")):
+    """Return the value in a JSON text of an object, a list or JSON text, and True; else the value, and False."""
+    if not isinstance(value, str) or not _LIKE_JSON.match(value):
         return value, False
     try:
         return parse_json(value.encode(errors="replace")), True

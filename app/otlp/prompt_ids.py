@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from app.otlp.names import MAX_PROMPT_NAME, PROMPT_ID, PROMPT_NAME, text_of
-from app.otlp.span import Code, Raw, Rejection, WireSpan, shown, unknown_prompt_reason
+from app.otlp.span import MAX_ID, Code, Raw, Rejection, WireSpan, shown, unknown_prompt_reason
 from app.otlp.values import MAX_INT64, attributes, integer, plain_integer, raw_value
 from app.values.json import parse_json
 
@@ -86,5 +86,5 @@ def _missing_prompt_id(wire: WireSpan, resource: ResourceAttributes) -> BadSpan:
 
 def bad_span(wire: WireSpan, code: Code, reason: str) -> BadSpan:
     """Return the rejection of a span, for the caller to raise."""
-    ids = ((wire.traceId or "")[:64], (wire.spanId or "")[:64])
+    ids = ((wire.traceId or "")[:MAX_ID], (wire.spanId or "")[:MAX_ID])
     return BadSpan(Rejection(*ids, shown(wire.name or ""), code, reason, _named_prompt_id(wire)))

@@ -140,6 +140,8 @@ Code = Literal[
 ]
 
 MAX_SHOWN = 100
+MAX_ID = 64
+"""Characters of an id that a rejection keeps."""
 """Characters kept of a value that came from outside."""
 _MAX_NAMED = 3
 _MAX_GROUPS = 10

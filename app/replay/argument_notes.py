@@ -9,7 +9,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from app.replay.clocks import clock_of, meet_at_midnight
-from app.replay.code_forms import code_note
+from app.replay.code_forms import code_note, steps_of_code
 from app.replay.compare import equal, part_of
 from app.replay.forms import instant_of, same_instant, scalar_form
 from app.replay.kinds import FIXED_BY_SCHEMA, SHELL_KEYS, is_language, key_of, schema_at
@@ -74,6 +74,7 @@ class ArgumentNotes:
         if (schedule := schedule_form(left)) is not None and schedule == schedule_form(right):
             return "the same schedule, written differently"
         if kind == "code":
+            self._reader.budget.spend(steps_of_code(left, right))
             return code_note(left, right) or (_WORDED[kind] if self._effect == "read" else "")
         if scalar_form(left) == scalar_form(right):
             return _FORM
@@ -169,6 +170,7 @@ class ArgumentNotes:
                 continue
             if not value or not isinstance(value, dict):
                 return False
+            self._reader.budget.spend(len(value))
             pending += [((*where, key), inner) for key, inner in value.items()]
         return True
 

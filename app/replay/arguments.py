@@ -42,12 +42,13 @@ class OpenDifference(Difference, frozen=True):
 class ArgumentsComparison:
     """The differences of two calls' arguments, those that are open, and the facts of their texts, if any were compared.
 
-    The arguments are equal when there are neither.
+    The arguments are equal when there are neither. `by_matcher` is true if a matcher has refused a value.
     """
 
     differences: tuple[Difference, ...] = ()
     open: tuple[OpenDifference, ...] = ()
     facts: Facts | None = None
+    by_matcher: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,7 @@ def compare_arguments(
             break
     if weighing.failed and (note := call_note(rules.name, recorded, produced, budget)):
         weighing.leave_open(note)
+    others_failed = len(weighing.failed)
     for path, left, right, matcher in places(recorded, produced, matchers, ignored, budget):
         if matcher.match == "any" or (subset and left is UNSET):
             continue
@@ -98,7 +100,8 @@ def compare_arguments(
         where = format_pointer(path)
         budget.read(where)
         weighing.match(where, left, right, matcher)
-    return ArgumentsComparison(tuple(weighing.failed), tuple(weighing.open), join_facts(weighing.facts))
+    failed, by_matcher = tuple(weighing.failed), len(weighing.failed) > others_failed
+    return ArgumentsComparison(failed, tuple(weighing.open), join_facts(weighing.facts), by_matcher)
 
 
 class _Weighing:

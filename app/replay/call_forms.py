@@ -7,15 +7,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from app.replay.calls import PROGRAM_KEYS, program_of
-from app.replay.code_forms import code_note
+from app.replay.code_forms import code_note, steps_of_code
 from app.replay.compare import equal
 from app.replay.graphql import is_graphql
 from app.replay.graphql_forms import graphql_form
 from app.replay.kinds import SHELL_KEYS
 from app.replay.request_forms import request_form
 from app.values.budget import WorkBudget
+from app.values.json import MAX_DEPTH
 
 _STEPS = 1_000  # to read a document, an address or a command of usual length
+_STEPS_OF_A_MEMBER = 3  # to read a header or a parameter, sort it and write it
 _OF_GRAPHQL = frozenset(("variables", "operationname", "operation_name"))
 
 
@@ -23,36 +25,53 @@ def call_note(name: str, recorded: Any, produced: Any, budget: WorkBudget) -> st
     """Return how two calls of a tool are written differently; "" if they may do something else. Raises `OverBudget`."""
     if not isinstance(recorded, dict) or not isinstance(produced, dict):
         return ""
-    texts = (text for call in (recorded, produced) for text in call.values() if isinstance(text, str))
-    budget.spend(_STEPS + sum(map(len, texts)))
-    if _is_same(_operation(recorded), _operation(produced), budget):
+    for call in (recorded, produced):
+        budget.spend(_STEPS + sum(len(text) for text in call.values() if isinstance(text, str)))
+        _spend_on_members(call, budget, levels=2)
+    if _is_same(_operation(recorded, budget), _operation(produced, budget), budget):
         return "the same operation of GraphQL, written differently"
-    if _is_same(_request(recorded), _request(produced), budget):
+    if _is_same(_request(recorded, budget), _request(produced, budget), budget):
         return "the same request, written differently"
     return _note_of_words(name, recorded, produced, budget)
+
+
+def _spend_on_members(value: Any, budget: WorkBudget, *, levels: int) -> None:
+    """Count the steps of looking at the names, texts and other members of a value down to so many levels."""
+    parts = [value]
+    for _ in range(levels):
+        inner = list[Any]()
+        for part in parts:
+            if isinstance(part, dict | list):
+                budget.spend(_STEPS_OF_A_MEMBER * len(part))
+                inner += (*part, *part.values()) if isinstance(part, dict) else part
+        for text in inner:
+            if isinstance(text, str):
+                budget.read(text)
+        parts = inner
 
 
 def _is_same(left: Any, right: Any, budget: WorkBudget) -> bool:
     return left is not None and right is not None and equal(left, right, budget)
 
 
-def _operation(call: Mapping[str, Any]) -> list[Any] | None:
+def _operation(call: Mapping[str, Any], budget: WorkBudget) -> list[Any] | None:
     """Return the form of a call's one document of GraphQL, with its other arguments."""
     documents = [key for key, text in call.items() if isinstance(text, str) and is_graphql(text)]
     if len(documents) != 1:
         return None
     variables = next((call[key] for key in call if key.lower() == "variables"), None)
+    _spend_on_members([variables], budget, levels=MAX_DEPTH)
     form = graphql_form(call[documents[0]], variables)
     others = {key: value for key, value in call.items() if key != documents[0] and key.lower() not in _OF_GRAPHQL}
     return None if form is None else [repr(form), documents[0], others]
 
 
-def _request(call: Mapping[str, Any]) -> list[Any] | None:
+def _request(call: Mapping[str, Any], budget: WorkBudget) -> list[Any] | None:
     form = request_form(call)
     if form is None:
         return None
     method, address, headers, body, others = form
-    operation = _operation(body) if isinstance(body, dict) else None
+    operation = _operation(body, budget) if isinstance(body, dict) else None
     return [method, repr(address), repr(headers), body if operation is None else operation, others]
 
 
@@ -64,7 +83,10 @@ def _note_of_words(name: str, recorded: Mapping[str, Any], produced: Mapping[str
         return ""
     first, other = ({key: value for key, value in call.items() if key != keys[0]} for call in (recorded, produced))
     left, right = (_command(program, call[keys[0]]) for call in (recorded, produced))
-    return code_note(left, right) if left and right and equal(first, other, budget) else ""
+    if not (left and right and equal(first, other, budget)):
+        return ""
+    budget.spend(steps_of_code(left, right))
+    return code_note(left, right)
 
 
 def _command(program: str, words: Any) -> str:

@@ -11,12 +11,21 @@ from app.replay.graphql import graphql_reads, is_graphql
 from app.replay.kinds import SHELL_KEYS, is_sql
 from app.replay.programs import PROGRAMS_WITH_SUBCOMMANDS
 from app.replay.requests import request_reads
-from app.replay.statements import sql_reads
+from app.replay.statements import is_statement, sql_reads
 from app.replay.tables import words
-from app.replay.tool_names import ACTING_VERBS, effect_of_name, is_named_for_an_action, words_of_name
+from app.replay.tool_names import (
+    ACTING_ELSEWHERE,
+    ACTING_OR_NAMED,
+    ACTING_VERBS,
+    effect_of_name,
+    is_named_for_an_action,
+    words_of_name,
+)
 from app.replay.wrapped import Wrapped, operation_reads, wrapped_call
 
 _BESIDE, _BESIDE_SQL, _NOT_BESIDE = (words("keys", name) for name in ("beside", "beside_sql", "not_beside"))
+_WORDS_FOR_PEOPLE = words("prose", "keys") | words("prose", "messages")
+_BESIDE_TEXT = _BESIDE & _BESIDE_SQL
 _SQL_KEYS, PROGRAM_KEYS = words("keys", "sql"), words("keys", "program_arguments")
 _RAN_OR_WRITTEN = _NOT_BESIDE | PROGRAM_KEYS | SHELL_KEYS  # what makes a difference to what is run
 _QUERY_KEYS = _SQL_KEYS | words("keys", "graphql")
@@ -27,6 +36,7 @@ _MOST_WRAPPED = 3  # tools that call one another, before the one that is looked 
 _STATEMENT_KEYS = _SQL_KEYS - words("keys", "search")  # of which a text is a statement, whatever its first word is
 _LISTS = ("commands", "cmds")  # keys of several commands, of which each is a text
 _RUNS = frozenset(("run", "execute", "cli", "command", "cmd", "tool", "shell"))
+_MAY_TELL = (ACTING_OR_NAMED | ACTING_ELSEWHERE | _WORDS_FOR_PEOPLE) - _RUNS
 _LAST_PART = re.compile(r"[^/.:]*\Z")
 
 
@@ -71,9 +81,35 @@ def _reads(name: str, keys: Mapping[str, str], arguments: Mapping[str, Any], *, 
         if is_graphql(text) or (lower in _SQL_KEYS and (runs_only or lower in _STATEMENT_KEYS or is_sql(text)))
     }
     if not texts:
-        return None
+        return _of_content(name, keys, arguments, runs_only=runs_only)
     reads = all(graphql_reads(text) if is_graphql(text) else sql_reads(text) for text in texts.values())
     return reads and _may_be_beside(keys, {*texts}, _BESIDE_SQL, runs_only=runs_only)
+
+
+def _of_content(name: str, keys: Mapping[str, str], arguments: Mapping[str, Any], *, runs_only: bool) -> bool | None:
+    """Return True if the one text of a call, under a key of any language, is a statement or a command that reads.
+
+    Other texts decide nothing, and neither do calls of a tool that is named for an action, such as a message.
+    """
+    texts = [key for key, lower in keys.items() if lower not in _BESIDE_TEXT and isinstance(arguments[key], str)]
+    if len(texts) != 1 or keys[texts[0]] in _WORDS_FOR_PEOPLE or not _MAY_TELL.isdisjoint(words_of_name(name)):
+        return None
+    text = arguments[texts[0]]
+    if not (is_statement(text) and sql_reads(text)) and not (_is_command(text) and command_reads(text)):
+        return None
+    others = {lower for key, lower in keys.items() if key != texts[0] and not _is_number(arguments[key])}
+    return others.isdisjoint(_RAN_OR_WRITTEN) if runs_only else others <= _BESIDE_TEXT
+
+
+def _is_command(text: str) -> bool:
+    """Return whether a text begins as a command does: a program, then an option, a path or a pipe, or a known verb."""
+    first, *others = text.split() or [""]
+    is_option = any(word.startswith(("-", "/", "|")) for word in others[:2])
+    return bool(others) and (is_option or first in PROGRAMS_WITH_SUBCOMMANDS)
+
+
+def _is_number(value: Any) -> bool:
+    return value is None or isinstance(value, int | float)
 
 
 def _is_for(known: frozenset[str], named: set[str]) -> bool:

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from app.chat import ToolDefinition
 from app.errors import Invalid
 from app.replay.case_limits import COMPARED_MAX, MATCHERS_MAX
+from app.replay.derived_tools import derived_definitions
 from app.replay.documents import dump, join, load
 from app.replay.effects import Tool, tools_of
 from app.replay.faults import require_variants
@@ -54,17 +55,23 @@ def load_case(raw: object, path: str = "") -> TestCase:
 
 
 def case_from_turns(
-    turns: Sequence[Turn], assertion: AssertionType, defined: Sequence[ToolDefinition] = ()
+    turns: Sequence[Turn],
+    assertion: AssertionType,
+    defined: Sequence[ToolDefinition] = (),
+    *,
+    derive_tools: bool = False,
 ) -> TestCase:
     """Copy recorded turns, with every step checked as `assertion` has it, and propose the kinds of texts in arguments.
 
     A replayed turn ends with the model's first answer, so of several recorded ones only the last is enabled.
-    `defined` are the tools of the prompt.
+    `defined` are the tools of the prompt. With `derive_tools` the definitions of tools
+    that the recording lacks are derived from its calls.
     """
     check = Check(answer=RECORDED[assertion])
     files, missing = recorded_files(turns, tools_defined=bool(defined))
+    derived = (derived_definitions(turns) if derive_tools else ()) or None
     case = TestCase(
-        turns=tuple(_copy(turn, check, files[number]) for number, turn in enumerate(turns)),
+        turns=tuple(_copy(turn, check, files[number], derived) for number, turn in enumerate(turns)),
         fidelity=Fidelity(missing=tuple(missing)) if missing else UNSET,
     )
     return replace(case, tools=_with_kinds(case, defined))
@@ -158,7 +165,9 @@ def needs_judge(case: TestCase) -> bool:
     return case.judge == "always" or simulated or judged
 
 
-def _copy(turn: Turn, check: Check, files: tuple[CaseFile, ...]) -> CaseTurn:
+def _copy(
+    turn: Turn, check: Check, files: tuple[CaseFile, ...], derived: tuple[dict[str, Any], ...] | None
+) -> CaseTurn:
     last = max((index for index, step in enumerate(turn.steps) if step.kind == "answer"), default=-1)
     return CaseTurn(
         user=turn.own_words,
@@ -167,7 +176,7 @@ def _copy(turn: Turn, check: Check, files: tuple[CaseFile, ...]) -> CaseTurn:
             for index, step in enumerate(turn.steps)
         ),
         placeholders=turn.placeholders,
-        offered_tools=turn.offered_tools,
+        offered_tools=derived if turn.offered_tools is None else turn.offered_tools,
         prompt_version=turn.prompt_version,
         trace_id=turn.trace_id,
         files=files or UNSET,

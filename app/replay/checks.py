@@ -85,12 +85,13 @@ class Checker:
             return PASSED
         self.budget.spend(_STEPS_OF_A_CALL)
         matchers, ignored = self._rules.check(step)
+        rules = self._rules.of_call(step, arguments)
         compared = compare_arguments(
             step.arguments,
             arguments,
             matchers,
             self.sources,
-            rules=self._rules.of_call(step, arguments),
+            rules=rules,
             subset=step.check.arguments == "subset",
             ignored=ignored,
             reader=self.reader,
@@ -99,7 +100,8 @@ class Checker:
         if compared.differences:
             diff = (*compared.differences, *map(_plain, compared.open))[:MOST_DIFFERENCES]
             reason = f"{step.name} was called with other arguments"
-            return Comparison("failed", reason, diff, compared.facts, is_by_path=True)
+            is_excusable = rules.effect == "read" and not compared.by_matcher
+            return Comparison("failed", reason, diff, compared.facts, is_by_path=True, is_excusable=is_excusable)
         return self._open_call(step, arguments, compared) if compared.open else PASSED
 
     def _open_call(self, step: CheckedCall, arguments: Any, compared: ArgumentsComparison) -> Comparison:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import json
+from collections.abc import Callable
 
 from app.replay.clocks import by_day
 from app.replay.command_forms import is_same_command
@@ -10,7 +12,15 @@ from app.replay.commands import command_words
 from app.replay.forms import path_form
 from app.replay.kinds import LONGEST, is_sql
 from app.replay.request_forms import address_form
-from app.replay.statement_forms import Words, is_narrower, statement_form
+from app.replay.statement_forms import Form, is_narrower, statement_form
+from app.replay.statements import is_definition
+
+_STEPS_OF_A_CHARACTER = 5  # a dozen readings, as a program, a command, a statement and an address
+
+
+def steps_of_code(left: str, right: str) -> int:
+    """Return the steps of `code_note`: longer texts are read as less."""
+    return _STEPS_OF_A_CHARACTER * (min(len(left), LONGEST) + min(len(right), LONGEST))
 
 
 def code_note(left: str, right: str) -> str:
@@ -30,25 +40,39 @@ def _note(left: str, right: str) -> str:
         return "the same code, with other white space" if programs[0] == programs[1] else ""
     if is_long:
         return ""
-    if programs[0] and programs[0] == programs[1]:
-        return "the same program, written differently"
-    if is_sql(left) and is_sql(right):
+    for form, note in _FORMS:
+        if (first := form(left)) and first == form(right):
+            return note
+    if all(is_sql(text) or is_definition(text) for text in (left, right)):
         return _statement_note(statement_form(left), statement_form(right))
     if "://" in left and "://" in right:
         return "the same address, written differently" if address_form(left) == address_form(right) else ""
-    if left[:1] == right[:1] == "=" and '"' not in left and "".join(left.split()) == "".join(right.split()):
-        return "the same formula, with other white space"
-    if (parts := command_words(left)) and parts == command_words(right):
-        return "the same command, with other quotes or white space"
     if is_same_command(left, right):
         return "the same command, written differently, or of which the output is read differently"
+    if is_same_command(left, right, worded=False):
+        return "the same command, with other words in a text for people"
     return ""
 
 
-def _statement_note(recorded: Words, produced: Words) -> str:
+def _statement_note(recorded: Form, produced: Form) -> str:
     if recorded == produced:
         return "the same statement, written differently"
     return "the same statement, with more conditions" if is_narrower(recorded, produced) else ""
+
+
+def _json_form(text: str) -> str:
+    """Return an object or a list of JSON with its keys in order; "" for other texts."""
+    if text.strip()[:1] not in ("{", "["):
+        return ""
+    try:
+        return json.dumps(json.loads(text, parse_float=_number), sort_keys=True)
+    except (ValueError, RecursionError):
+        return ""
+
+
+def _number(text: str) -> float:
+    number = float(text)
+    return int(number) if number.is_integer() else number
 
 
 def _program(text: str) -> str:
@@ -57,3 +81,21 @@ def _program(text: str) -> str:
         return ast.dump(ast.parse(text))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ""
+
+
+def _formula(text: str) -> str:
+    """Return a formula of a table without white space; "" for other texts and for one with texts."""
+    return "".join(text.split()) if text[:1] == "=" and '"' not in text else ""
+
+
+def _command(text: str) -> list[str]:
+    """Return the words of a command; none for a statement or an address, of which white space or quotes may matter."""
+    return [] if is_sql(text) or "://" in text else command_words(text)
+
+
+_FORMS: tuple[tuple[Callable[[str], object], str], ...] = (
+    (_program, "the same program, written differently"),
+    (_json_form, "the same JSON, written differently"),
+    (_formula, "the same formula, with other white space"),
+    (_command, "the same command, with other quotes or white space"),
+)

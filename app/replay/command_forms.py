@@ -14,10 +14,12 @@ from typing import Any
 from app.replay.commands import acting_part, is_operator
 from app.replay.find_forms import find_form
 from app.replay.forms import path_form
+from app.replay.kinds import is_language
 from app.replay.measures import seconds_of, seconds_of_job, with_plain_measures
 from app.replay.options import is_with_same_options
 from app.replay.programs import carried, program_reads, without_assignments
 from app.replay.tables import TABLES, words
+from app.replay.value_notes import RESOURCES
 
 Part = tuple[str, Sequence[str]]  # what is between a program and the one before it, and its words
 
@@ -26,6 +28,7 @@ _LOOKS = words("forms", "looks")
 _SAME: dict[str, str] = TABLES["forms"]["same"]
 _KEEPS_SLASH, _UNITS, _TIMED = (words("forms", name) for name in ("keeps_slash", "units", "timed"))
 _FOLDERS = words("forms", "folders")
+_FOR_PEOPLE = words("prose", "keys") | {"message", "reason"}
 _JOBS, _ORDERED = words("forms", "jobs"), words("forms", "ordered")
 _SUBSTITUTION = re.compile(r"s([/|,#:@!%;~])((?:(?!\1)[^\\]|\\.)*)\1((?:(?!\1)[^\\]|\\.)*)\1([gpIi0-9]*)", re.DOTALL)
 
@@ -37,19 +40,20 @@ def _spellings(listed: str) -> dict[str, tuple[str, bool]]:
 
 
 _OPTIONS = {program: _spellings(listed) for program, listed in TABLES["forms"]["options"].items()}
-_RESOURCES = {name: names.split()[0] for names in TABLES["forms"]["resources"] for name in names.split()}
 
 
-def command_form(command: str, carriers: int = 0) -> list[tuple[Any, ...]]:
-    """Return the programs of a command up to the last one that may change something; empty for what can't be parsed."""
-    return [
-        (between, *_program_form(part, carriers)) for between, part in _joined(_without_looks(acting_part(command)))
-    ]
+def command_form(command: str, carriers: int = 0, *, worded: bool = True) -> list[tuple[Any, ...]]:
+    """Return the programs of a command up to the last one that may change something; empty for what can't be parsed.
+
+    Unless it is `worded`, all texts of several words for people, such as a message, are the same.
+    """
+    parts = [(between, part if worded else _unworded(part)) for between, part in acting_part(command)]
+    return [(between, *_program_form(part, carriers)) for between, part in _joined(_without_looks(parts))]
 
 
-def is_same_command(left: str, right: str) -> bool:
+def is_same_command(left: str, right: str, *, worded: bool = True) -> bool:
     """Return whether two commands do the same, by the tables or by the names and values of their options."""
-    forms = command_form(left), command_form(right)
+    forms = command_form(left, worded=worded), command_form(right, worded=worded)
     if not forms[0] or len(forms[0]) != len(forms[1]):
         return False
     return all(_is_same_program(first, other) for first, other in zip(*forms, strict=True))
@@ -60,6 +64,22 @@ def _is_same_program(left: tuple[Any, ...], right: tuple[Any, ...]) -> bool:
         return True
     is_unknown = all(isinstance(word, str) for word in (*left, *right)) and left[:2] == right[:2]
     return is_unknown and left[1] not in _ORDERED and is_with_same_options(left[2:], right[2:])
+
+
+def _unworded(part: Sequence[str]) -> list[str]:
+    """Return the words of a program with a mark instead of each text for people, after or in an option for such."""
+    unworded = list[str]()
+    for before, word in zip(["", *part], part, strict=False):
+        name, is_joined, value = word.partition("=")
+        if is_joined and _is_for_people(name, value):
+            unworded.append(f"{name}=…")
+        else:
+            unworded.append("…" if _is_for_people(before, word) else word)
+    return unworded
+
+
+def _is_for_people(option: str, text: str) -> bool:
+    return (option == "-m" or option.lstrip("-").lower() in _FOR_PEOPLE) and is_language(text)
 
 
 def _without_looks(parts: Sequence[Part]) -> Iterator[Part]:
@@ -218,14 +238,14 @@ def _placed(program: str, placed: Sequence[str]) -> Iterator[str]:
             yield f"{word}.service"
         elif program != "kubectl":
             yield _path(program, word)
-        elif not kind and word in _RESOURCES and at:
-            kind = _RESOURCES[word]
+        elif not kind and word in RESOURCES and at:
+            kind = RESOURCES[word]
             if at + 1 == len(placed):
                 yield kind
         else:
             of, slash, name = word.partition("/")
             is_name = kind and not slash and "=" not in word and word != "--"
-            yield f"{kind}/{word}" if is_name else f"{_RESOURCES.get(of, of)}{slash}{name}"
+            yield f"{kind}/{word}" if is_name else f"{RESOURCES.get(of, of)}{slash}{name}"
 
 
 def _path(program: str, word: str) -> str:

@@ -47,6 +47,11 @@ def acting_part(command: str) -> list[tuple[str, list[str]]]:
     return parts[: last + 1]
 
 
+def programs_of(command: str) -> list[list[str]]:
+    """Return the programs of a command, each with its arguments; none for what can't be parsed."""
+    return [part for _, part in _parsed(command) or []]
+
+
 def command_words(command: str) -> list[str]:
     """Return the words of a command without the quotes around them, and its operators; empty for what is broken."""
     if "\n" in command:

@@ -38,7 +38,7 @@ class Comparison:
     """The result of a comparison. With `open` texts it is the result where no judge can be asked.
 
     `facts` are the values that were compared, where any were, `form` are sentences about arguments that differ in form
-    or in words. Both are evidence for the reader.
+    or in words. Both are evidence for the reader. A reader may pass a call that has failed only if it `is_excusable`.
     """
 
     result: ComparisonResult
@@ -49,6 +49,7 @@ class Comparison:
     open: OpenTexts | None = None
     form: tuple[str, ...] = ()
     is_by_path: bool = False
+    is_excusable: bool = False
 
     @property
     def message(self) -> str | None:

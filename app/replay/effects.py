@@ -11,6 +11,7 @@ from app.errors import Invalid
 from app.replay.calls import call_reads
 from app.replay.kinds import schema_at
 from app.replay.requests import METHOD_KEYS
+from app.replay.secret_reads import reads_secret
 from app.replay.tool_names import effect_of_name
 from app.replay.types import DeclaredEffect, Effect, OnMissing, Permission, StringKind, TestCase, ToolRules
 from app.values.composed import composed
@@ -46,8 +47,14 @@ class Tool(msgspec.Struct, frozen=True, rename="camel"):
         """Return the rules for one call: a command or a statement that only reads makes it a read, any other a write.
 
         An effect `read` or `write` that the test case or the prompt has set stays, and so does a hint that the tool
-        only reads.
+        only reads. A call that reads a secret is not allowed beyond the recording, unless the test case allows it.
         """
+        tool = self._with_effect(arguments)
+        if tool.effect == "read" and not tool.extra_set and reads_secret(arguments):
+            return replace(tool, extra="fail")
+        return tool
+
+    def _with_effect(self, arguments: Any) -> Self:
         is_set = self.effect_from in ("test_case", "prompt") and self.declared != "by_call"
         if is_set or (self.effect_from, self.declared) == ("annotation", "read"):
             return self
@@ -66,7 +73,11 @@ class Tool(msgspec.Struct, frozen=True, rename="camel"):
 
     def _default_method(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return the default of the schema for the method of a request, if the call leaves it out."""
-        parts = ((key, schema_at(self.schema, (key,))) for key in METHOD_KEYS if key not in arguments)
+        properties = schema_at(self.schema, ()).get("properties")
+        if not isinstance(properties, Mapping):
+            return {}
+        left_out = (key for key in METHOD_KEYS if key in properties and key not in arguments)
+        parts = ((key, schema_at(self.schema, (key,))) for key in left_out)
         return {key: part["default"] for key, part in parts if "default" in part}
 
     def missing(self, default: OnMissing) -> OnMissing:

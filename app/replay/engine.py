@@ -17,7 +17,7 @@ from app.replay.findings import (
     ReplayResult,
     TurnResult,
 )
-from app.replay.offers import defines_tools
+from app.replay.offers import offered_from
 from app.replay.playing import Shared
 from app.replay.ports import Ports
 from app.replay.reader import COMPARED_MAX, Reader
@@ -83,14 +83,14 @@ def _played(
     result = conclude(case, played, shared.tools)
     if not ports.draft.agent_owns_tools:
         return result
-    if any(defines_tools(turn) for turn in case.played):
-        return replace(result, offered_from="recording")
+    if origin := offered_from(case.played):
+        return replace(result, offered_from=origin)
     return replace(result, no_tools_defined=True)
 
 
 def _shared(faulted: FaultedCase, ports: Ports, budget: WorkBudget | None = None) -> Shared:
     case, reader = faulted.case, Reader(budget or WorkBudget(COMPARED_MAX))
-    calls, sources = RecordedCalls(case.turns), RecordedSources(case, reader)
+    calls, sources = RecordedCalls(case.turns, ports.recorded_keys), RecordedSources(case, reader)
     total = sum(len(turn.steps) for turn in case.played)
     tools = tools_of(case, ports.draft.tools)
     shared = Shared(case, ports, tools, calls, sources, TextBackground(reader), reader, total)
@@ -98,14 +98,40 @@ def _shared(faulted: FaultedCase, ports: Ports, budget: WorkBudget | None = None
     return shared
 
 
-def converse(
-    case: TestCase, ports: Ports, turn: int, faults: Sequence[Fault] = (), budget: WorkBudget | None = None
-) -> None:
-    """Play the turns up to `turn` without verdicts, each with the earlier ones before it.
+class PlayedConversation:
+    """The turns of a test case without verdicts, each with the earlier ones before it.
 
-    The comparisons spend from `budget`, by default `COMPARED_MAX` steps. Raises `Stop`, and what the model raises: the
-    caller's model ends the conversation by an exception.
+    The comparisons spend from `budget`, by default `COMPARED_MAX` steps. The caller's model ends `play` by an
+    exception.
     """
-    shared, messages = _shared(with_faults(case, faults), ports, budget), list[Message]()
-    for index in range(turn + 1):
-        TurnPlayer(shared, index, messages).converse()
+
+    def __init__(
+        self, case: TestCase, ports: Ports, faults: Sequence[Fault] = (), budget: WorkBudget | None = None
+    ) -> None:
+        self._shared = _shared(with_faults(case, faults), ports, budget)
+        self._messages = list[Message]()
+        self._turn = 0
+        self._player: TurnPlayer | None = None
+
+    def play(self, turn: int) -> None:
+        """Play to the end of `turn`. Raises `Stop`, and what the model raises.
+
+        After an exception of the model it is asked again: what it answered before is not played again.
+        """
+        while self._turn <= turn:
+            if self._player is None:
+                self._player = TurnPlayer(self._shared, self._turn, self._messages)
+            self._player.converse()
+            self._player = None
+            self._turn += 1
+
+    def go_on_with(self, ports: Ports) -> None:
+        """Use other ports. They have the same replies, tools and instruction, as the played turns know these."""
+        self._shared.ports = ports
+        if self._player:
+            self._player.ports = ports
+
+    def forget_answer(self) -> None:
+        """Go back to before the last answer, which was one in words that ended no turn."""
+        if self._player:
+            self._player.forget_answer()

@@ -9,7 +9,6 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from app.chat import ToolCall
 from app.errors import Invalid
 from app.replay.comparison import Assertion
 from app.replay.documents import join
@@ -91,16 +90,15 @@ class FaultGuard:
         """Return True if a recorded call is one that fails on purpose."""
         return any(self.steps[index] is step for index in self.faults.steps)
 
-    def note(self, call: ToolCall) -> None:
+    def note(self, key: Arguments) -> None:
         """Remember that a call of the draft has failed on purpose."""
-        self.failed.add(arguments_key(call))
+        self.failed.add(key)
 
-    def rules(self, call: ToolCall, tool: Tool) -> tuple[Tool, ViolationKind | None]:
+    def rules(self, key: Arguments, tool: Tool) -> tuple[Tool, ViolationKind | None]:
         """Return the rules for a call, and the rule that forbids it.
 
         After a fault no write may come that the recording lacks. The same call may come again if that is idempotent.
         """
-        key = arguments_key(call)
         self.calls[key] += 1
         if not self.failed or tool.effect == "read":
             return tool, None
@@ -120,13 +118,14 @@ def with_faults(case: TestCase, faults: Sequence[Fault]) -> FaultedCase:
     if not by_turn:
         return FaultedCase(case)
     turns, changed = list(case.turns), dict[int, TurnFaults]()
-    failed: list[str] = []
+    failed = _Failed()
     for number in range(min(by_turn), max(by_turn) + 1):
-        before = failed if case.history == "replayed" else []
-        if before or number in by_turn:
+        before = failed if case.history == "replayed" else _Failed()
+        if before.calls or number in by_turn:
             of_turn = by_turn.get(number, {})
-            failed = before + [f"{fault.tool} {_HAPPENED[fault.kind]}" for _, fault in sorted(of_turn.items())]
-            turns[number], changed[number] = _faulted(case.turns[number], of_turn, failed, from_start=bool(before))
+            failed = before.with_calls(of_turn)
+            from_start = bool(before.calls)
+            turns[number], changed[number] = _faulted(case.turns[number], of_turn, failed, from_start=from_start)
     return FaultedCase(replace(case, turns=tuple(turns), included_turns=max(by_turn) + 1), changed)
 
 
@@ -168,10 +167,25 @@ def _places(case: TestCase, faults: Sequence[Fault], path: str) -> dict[tuple[in
     return places
 
 
+class _Failed:
+    """The calls that have failed, as sentences, and the assertions about what follows, which turns share."""
+
+    def __init__(self, calls: Sequence[str] = ()) -> None:
+        self.calls = calls
+        failed = "; ".join(calls)
+        self.answer, self.write = _ANSWER.format(failed=failed), _WRITE.format(failed=failed)
+
+    def with_calls(self, faults: Mapping[int, Fault]) -> _Failed:
+        """Return all failed calls after those of a turn."""
+        if not faults:
+            return self
+        return _Failed([*self.calls, *(f"{fault.tool} {_HAPPENED[fault.kind]}" for _, fault in sorted(faults.items()))])
+
+
 def _faulted(
-    turn: CaseTurn, faults: Mapping[int, Fault], failed: Sequence[str], *, from_start: bool
+    turn: CaseTurn, faults: Mapping[int, Fault], failed: _Failed, *, from_start: bool
 ) -> tuple[CaseTurn, TurnFaults]:
-    """Return a turn with its faults; `failed` are sentences about all failed calls, `from_start` some in turns before.
+    """Return a turn with its faults; `failed` are all failed calls, `from_start` if some failed in turns before.
 
     Calls that the recorded model made in the same message as the first that fails do not come after it.
     """
@@ -185,9 +199,8 @@ def _faulted(
         for n, step in enumerate(turn.steps)
         if step.kind == "tool_call" and n > first and (not batch or step.batch != batch)
     }
-    _judge_last_answer(steps, _ANSWER.format(failed="; ".join(failed)))
-    text = _WRITE.format(failed="; ".join(failed))
-    asserted = {n: Assertion(text, _AFTER.format(name=name)) for n, name in calls.items() if n not in faults}
+    _judge_last_answer(steps, failed.answer)
+    asserted = {n: Assertion(failed.write, _AFTER.format(name=name)) for n, name in calls.items() if n not in faults}
     optional = dict.fromkeys(calls, "it comes after a call that failed on purpose")
     return replace(turn, steps=tuple(steps)), TurnFaults(frozenset(faults), optional, asserted)
 

@@ -69,8 +69,8 @@ def void_reason(fidelity: Fidelity) -> str:
     advice = " and ".join(dict.fromkeys(_ADVICE[gap.kind] for gap in fidelity.missing if gap.kind in _ADVICE))
     return (
         f"A replay can't show the model what the recorded one saw. {'; '.join(listed)}"
-        f"{f'; and {more} more' if more > 0 else ''}. {f'To mend this, {advice}. ' if advice else ''}"
-        "To play it nevertheless, set acceptPartial to true in the test case."
+        f"{f'; and {more} more' if more > 0 else ''}. {f'To fix this, {advice}. ' if advice else ''}"
+        "To play it nevertheless, allow in the test case that it is played without all that the model saw."
     )
 
 

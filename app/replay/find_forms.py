@@ -55,7 +55,7 @@ def _done(rest: Sequence[str], tests: Sequence[Words], after: Sequence[str], *, 
     run = _by_xargs(rest, after) if after else _by_exec(rest, is_ended=is_ended)
     if run[-1:] != ("{}",) or run.count("{}") > 1:
         return None
-    is_removal = run[:-1] in _REMOVES and ("-type", "f") in tests
+    is_removal = tuple(word for word in run[:-1] if word != "--") in _REMOVES and ("-type", "f") in tests
     return ("-delete",) if is_removal else ("-exec", *run)
 
 

@@ -134,9 +134,10 @@ class TurnResult(_ResultDocument, frozen=True):
 class ReplayResult(_ResultDocument, frozen=True):
     """A whole replay; `stop_reason` and `error` are those of the first turn that has one.
 
-    `offered_from` is "recording" if the prompt never defined tools, so that the recorded definitions were offered;
-    `no_tools_defined` is true if the recording has none either. `void` is the reason for which the replay shows nothing
-    of what the recorded model saw, None if it shows all of it. `accepted_partial` is true if it was played although
+    `offered_from` is "recording" if the prompt never defined tools, so that the recorded definitions were offered, and
+    "calls" if these are derived from calls; `no_tools_defined` is true if the recording has none either. `void` is the
+    reason for which the replay shows nothing of what the recorded model saw, None if it shows all of it.
+    `accepted_partial` is true if it was played although
     its `fidelity` is not complete.
     """
 
@@ -149,7 +150,7 @@ class ReplayResult(_ResultDocument, frozen=True):
     error: str | None = None
     violations: tuple[Violation, ...] = ()
     tools: dict[str, ToolEffect] = {}
-    offered_from: Literal["prompt", "recording"] = "prompt"
+    offered_from: Literal["prompt", "recording", "calls"] = "prompt"
     no_tools_defined: bool = False
     void: str | None = None
     fidelity: Fidelity = Fidelity()

@@ -15,6 +15,7 @@ STEPS_MAX = 200_000
 CONTEXT_MAX = {"instruction": 60_000, "conversation": 60_000, "user": 40_000, "calls": 60_000}
 ATTEMPTS = 3  # to find a nonce that the parts do not hold
 VALUES_MAX = 50  # of a step's evidence
+RESULT_MAX = 20_000  # characters of a recorded result
 
 
 class QuestionPart(NamedTuple):
@@ -29,7 +30,7 @@ def fitting(steps: Sequence[OpenStep]) -> list[OpenStep]:
     room = STEPS_MAX
     kept: list[OpenStep] = []
     for step in steps:
-        size = len(step.recorded) + len(step.produced) + len(step.assertion)
+        size = len(step.recorded) + len(step.produced) + len(step.assertion) + len(step.result)
         if size <= room:
             kept.append(step)
             room -= size
@@ -47,7 +48,7 @@ def parts(turn: JudgedTurn, steps: Sequence[OpenStep], *, again: bool = False) -
         "user": turn.user,
         "calls": "\n\n".join(map(_call, turn.calls)),
     }
-    shown = [QuestionPart(name, _cut(text, CONTEXT_MAX[name])) for name, text in context.items()]
+    shown = [QuestionPart(name, cut(text, CONTEXT_MAX[name])) for name, text in context.items()]
     return shown + [part for step in steps for part in _step_parts(step, again=again)]
 
 
@@ -71,6 +72,8 @@ def _step_parts(step: OpenStep, *, again: bool) -> Iterator[QuestionPart]:
     yield QuestionPart(f"evidence {step.step}", "\n".join(_evidence(step, again=again)) or "none")
     if step.assertion:
         yield QuestionPart(f"assertion {step.step}", step.assertion)
+    if step.result:
+        yield QuestionPart(f"result {step.step}", step.result)
 
 
 def _evidence(step: OpenStep, *, again: bool) -> Iterator[str]:
@@ -103,7 +106,7 @@ def _doubt(evidence: StepEvidence) -> str:
 
 def _listed(values: Sequence[str]) -> str:
     more = f" and {len(values) - VALUES_MAX} more" if len(values) > VALUES_MAX else ""
-    return "; ".join(_cut(value, 200) for value in values[:VALUES_MAX]) + more
+    return "; ".join(cut(value, 200) for value in values[:VALUES_MAX]) + more
 
 
 def _message(message: Message) -> str:
@@ -119,7 +122,7 @@ def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _cut(text: str, most: int) -> str:
+def cut(text: str, most: int) -> str:
     """Return a text without its middle, which a mark names, if it is longer than `most`."""
     if len(text) <= most:
         return text

@@ -95,7 +95,7 @@ def _findings(reply: Mapping[str, Any], step: OpenStep) -> tuple[JudgeFinding, .
     if len(findings) > FINDINGS_MAX:
         raise _Unreadable(f"gave more than {FINDINGS_MAX} findings")
     for text, quotes in (
-        (step.recorded, [finding.recorded for finding in findings]),
+        (f"{step.recorded}\n{step.result}", [finding.recorded for finding in findings]),
         (step.produced, [finding.produced for finding in findings]),
     ):
         plain = unescaped if step.kind == "arguments" else str

@@ -44,7 +44,8 @@ class OpenStep:
     """A step with two texts that differ in a way that only a reader can weigh.
 
     `step` is its index in the turn. For the kind "arguments" the texts are JSON and `tool` is the tool's name. With an
-    `assertion` the question is whether the produced text satisfies it.
+    `assertion` the question is whether the produced text satisfies it. With a recorded `result` it is whether that
+    answers a read with other arguments.
     """
 
     step: int
@@ -54,6 +55,7 @@ class OpenStep:
     produced: str
     evidence: StepEvidence = StepEvidence()
     assertion: str = ""
+    result: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ LONGEST = 20_000  # characters of a text that is read as code, or of which the s
 LONGEST_REFERENCE = 1_000  # characters
 CHOICES_READ = 20  # alternatives of which the first object is looked for
 
+_NOTHING: Mapping[str, Any] = {}
 _CODE_KEYS, _SEARCH_KEYS, SHELL_KEYS = words("keys", "code"), words("keys", "search"), words("keys", "shell")
 _PROSE_KEYS = words("prose", "keys")
 FIXED_BY_SCHEMA = ("enum", "const", "format", "pattern")
@@ -30,9 +31,11 @@ _PATH = re.compile(r"(?:[A-Za-z]:\\|[a-z][a-z0-9+.-]{0,20}://|[.~]{0,2}/)\S*|[\w
 EAST_ASIAN = re.compile(r"[\u1100-\u11ff\u3040-\u9fff\uac00-\ud7af]")
 _RATE = re.compile(r"[0-9][0-9.,]*[^\W\d_]{1,4}/[^\W\d_]{1,4}")  # 25hl/h
 _SQL_STATEMENT = re.compile(
-    r"\s*(?:select\b.{0,2000}?\bfrom\b|insert\s+into\b|update\s+\S+\s+set\b|delete\s+from\b|merge\s+into\b"
+    r"\s*(?:(?:begin|start)\b[a-z ]{0,20};\s*)?(?:(?:explain\s+)?select\b.{0,2000}?\bfrom\b"
+    r"|insert\s+into\b|update\s+\S+\s+set\b|delete\s+from\b|merge\s+into\b"
     r"|update\s+\S+\s+(?:as\s+)?\w+\s+set\s+[\w.`]+\s*="
     r"|(?:create|drop|alter|truncate)\s+(?:or\s+replace\s+)?(?:table|view|index|database|schema|function)\b"
+    r"|(?:grant|revoke)\s+(?:select|insert|update|delete|all|usage|execute|create|connect)\b[^.!?]{0,500}\bon\b"
     r"|with\s+\w+(?:\s*\([^)]{0,200}\))?\s+as\s*\()",
     re.IGNORECASE | re.DOTALL,
 )
@@ -140,6 +143,10 @@ def schema_at(schema: Mapping[str, Any], path: Sequence[str | int]) -> Mapping[s
 
 def _resolved(part: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a schema with what its reference, or the first of its alternatives that is no null, adds."""
+    if not isinstance(part, Mapping):
+        return _NOTHING
+    if "$ref" not in part and "anyOf" not in part and "oneOf" not in part and "allOf" not in part:
+        return part
     parts: list[Any] = []
     for _ in range(8):  # references may lead in a circle
         if not isinstance(part, Mapping):

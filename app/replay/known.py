@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any
 
@@ -13,12 +14,29 @@ from app.replay.judging import JudgedTurn, OpenStep
 from app.replay.rubric import RUBRIC_ID
 
 
+class MessageDigests:
+    """The digests of the messages of a replay: each message is read once, however many turns come after it."""
+
+    def __init__(self) -> None:
+        # By the ids of the messages, which are kept so that no others get them.
+        self._known: dict[int, tuple[Message, str]] = {}
+
+    def of(self, conversation: Sequence[Message]) -> str:
+        """Return the digest of messages in their order."""
+        return sha256("".join(map(self._of, conversation)).encode()).hexdigest()
+
+    def _of(self, message: Message) -> str:
+        if id(message) not in self._known:
+            self._known[id(message)] = message, _digest(_message(message))
+        return self._known[id(message)][1]
+
+
 class TurnDigests:
     """Digests of the open steps of turn `index`, each of 64 hex digits. What the steps share is read once."""
 
-    def __init__(self, index: int, turn: JudgedTurn) -> None:
+    def __init__(self, index: int, turn: JudgedTurn, messages: MessageDigests) -> None:
         calls = [[call.name, call.arguments, call.result] for call in turn.calls]
-        conversation = list(map(_message, turn.conversation))
+        conversation = messages.of(turn.conversation)
         self._for_person = _digest("person", index, turn.user, calls)
         self._for_judge = _digest("judge", RUBRIC_ID, index, turn.instruction, conversation, turn.user, calls)
 
@@ -35,7 +53,8 @@ class TurnDigests:
 
 
 def _step(step: OpenStep) -> list[Any]:
-    return [step.step, step.kind, step.tool, step.recorded, step.produced, step.assertion]
+    shown = [step.step, step.kind, step.tool, step.recorded, step.produced, step.assertion]
+    return [*shown, step.result] if step.result else shown  # without one, as earlier releases stored it
 
 
 def _message(message: Message) -> list[Any]:

@@ -1,8 +1,11 @@
 """Chooses the tools that a replayed turn offers to the model."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Literal
 
 from app.chat import ToolDefinition
+from app.replay.derived_tools import is_derived
 from app.replay.effects import description_of, parameters_of, recorded_definitions
 from app.replay.ports import DraftPort
 from app.replay.types import CaseTurn
@@ -41,6 +44,10 @@ def offered_tools(turn: CaseTurn, draft: DraftPort) -> Offer:
     return Offer(tuple(tool for tool in draft.tools if tool.name not in left_out), gone)
 
 
-def defines_tools(turn: CaseTurn) -> bool:
-    """Return whether the recording has the definition of a tool, and not only names."""
-    return any(recorded_definitions(turn.offered_tools or ()).values())
+def offered_from(turns: Iterable[CaseTurn]) -> Literal["recording", "calls"] | None:
+    """Return what the definitions of recorded tools come from: calls if all of them are derived; None without any."""
+    entries = recorded_definitions(entry for turn in turns for entry in turn.offered_tools or ())
+    definitions = [entry for entry in entries.values() if entry]
+    if not definitions:
+        return None
+    return "calls" if all(map(is_derived, definitions)) else "recording"

@@ -7,8 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from app.replay.measures import seconds_of_job
+
 _CLUSTER = re.compile(r"-[A-Za-z]{2,4}")  # of options of one letter
 _OPTION = re.compile(r"-[A-Za-z].*|--[A-Za-z].*", re.DOTALL)
+_NAMED = re.compile(r"([A-Za-z]\w*)=(.*)", re.DOTALL)
+_TIMES = ("timelimit", "time_limit", "walltime")
+_OF_OUTPUT = frozenset(("--json", "--yaml", "--pretty", "--plain", "--color", "--no-color", "--no-headers"))
 _MOST = 50  # options between two words that are compared
 _UNLIKE = 1  # options of which the letter may be none of the long name, as in `-L` and `--size`
 
@@ -39,6 +44,10 @@ def _arguments(words: Sequence[str], others: Sequence[str]) -> _Arguments:
     for word, then in pairwise((*words, "-")):
         if is_value:
             is_value = False
+        elif named := _NAMED.fullmatch(word):
+            arguments.options[-1].append(_named(*named.groups()))
+        elif word in _OF_OUTPUT:
+            continue
         elif not _OPTION.fullmatch(word):
             arguments.words.append(word)
             arguments.options.append([])
@@ -49,6 +58,15 @@ def _arguments(words: Sequence[str], others: Sequence[str]) -> _Arguments:
             arguments.options[-1] += [(flag, "") for flag in names[:-1]]
             arguments.options[-1].append((names[-1], then if is_value else value if is_joined else ""))
     return arguments
+
+
+def _named(name: str, value: str) -> Option:
+    """Return a value with its name, as in `State=DRAIN`, in one case, and a time limit in seconds."""
+    name = name.lower()
+    seconds = seconds_of_job(value.lstrip("+-")) if name.endswith(_TIMES) else None
+    if seconds is not None:
+        return name, f"{value[: len(value) - len(value.lstrip('+-'))]}{seconds}s"
+    return name, value.lower() if value.isalpha() else value
 
 
 def _values(words: Sequence[str]) -> Iterator[str]:

@@ -98,7 +98,8 @@ class Ports:
     counts recorded steps of the turns that are replayed; it is called after every answer of the model (turn None) and
     with every finished turn. `cancelled()` is called before every call of the model. `goes_on()` is called after an
     answer in words: a program may call models again in the same turn. `proposed` has the effects that a model proposes
-    for tools with an unknown one, by name. `replies` are those to the calls of a program in the requests before.
+    for tools with an unknown one, by name. `replies` are those to the calls of a program in the requests before,
+    and `recorded_keys` is what these know of the recorded calls.
     """
 
     model: ModelPort
@@ -111,3 +112,4 @@ class Ports:
     goes_on: Callable[[], bool] = lambda: False
     proposed: Mapping[str, DeclaredEffect] = field(default_factory=dict)
     replies: Replies | None = None
+    recorded_keys: dict[tuple[int, int], tuple[str, bytes]] | None = None

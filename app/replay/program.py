@@ -73,6 +73,15 @@ class ProgramStep(NamedTuple):
     is_last: bool = False
 
 
+def settled_steps(steps: Sequence[ProgramStep], given: int) -> int:
+    """Return how many of the `given` first steps can't change any more.
+
+    What the program answers may replace the last step, unless it calls tools or ends its turn.
+    """
+    is_open = given == len(steps) > 0 and not (steps[-1].is_last or steps[-1].answer.tool_calls)
+    return given - is_open
+
+
 @dataclass(frozen=True, slots=True)
 class Transcript:
     """What happened so far in the replay of a program, and the replies to the calls of tools in it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Any
 
 from app.replay.statements import sql_reads
@@ -18,25 +19,35 @@ _FORBIDDEN: dict[str, list[str]] = _PROGRAMS["forbidden"]
 _CLUSTERS: dict[str, str] = _PROGRAMS["clusters"]
 _BEFORE: dict[str, str] = _PROGRAMS["before"]
 _ONLY: dict[str, dict[str, Any]] = _PROGRAMS["only"]
-PROGRAMS_WITH_SUBCOMMANDS = frozenset(name for name in _SUBCOMMANDS if " " not in name)
+_FAMILIES: dict[str, tuple[str, int, int]] = _PROGRAMS["families"]
+_THINGS = {program: [frozenset(names.split()) for names in places] for program, places in _PROGRAMS["things"].items()}
+_LIKE: dict[str, str] = _PROGRAMS["like"]
+PROGRAMS_WITH_SUBCOMMANDS = frozenset(name for name in (*_SUBCOMMANDS, *_FAMILIES, *_LIKE) if " " not in name)
 _SHELLS = ("bash", "sh", "zsh", "/bin/bash", "/bin/sh", "/bin/zsh")
+_THING = re.compile(r"[a-z][a-z0-9-]*")
 _ASSIGNED = re.compile(rf"(?:{'|'.join(_PROGRAMS['assigned'].split())})=[\w.,:/+-]*")
 
 
 def program_reads(part: Sequence[str]) -> bool:
     """Return whether a program that runs no other one only reads; `part` has its name and its arguments."""
-    program, *arguments = part
+    program, *arguments = part = _as_known(part)
     if any(pattern.fullmatch(" ".join(part)) for pattern in _PATTERNS):
         return True
     if any(_is_forbidden(program, argument) for argument in arguments):
         return False
     if program in _ONLY:
         return _has_only(_ONLY[program], arguments)
-    return program in _NAMES or _subcommand(program, arguments)[2]
+    return program in _NAMES or _subcommand(program, arguments)[2] or _family_reads(program, arguments)
+
+
+def is_named_as_reading(words: Sequence[str]) -> bool:
+    """Return whether the words of a tool's name are a program and a subcommand that reads, as in `kubectl_logs`."""
+    return len(words) > 1 and " ".join(words[1:]) in _SUBCOMMANDS.get(words[0], ())
 
 
 def carried(program: str, arguments: Sequence[str]) -> list[str] | str:
     """Return the command that a program such as `ssh` runs; empty for other programs, and for unknown options."""
+    program, *arguments = _as_known([program, *arguments])
     if program in _SHELLS:
         return arguments[1] if len(arguments) == 2 and arguments[0] in ("-c", "-lc") else []
     if program == "xargs":
@@ -60,6 +71,24 @@ def without_assignments(part: Sequence[str]) -> Sequence[str]:
     while at < len(part) and _ASSIGNED.fullmatch(part[at]):
         at += 1
     return part[at:]
+
+
+def _as_known(part: Sequence[str]) -> list[str]:
+    """Return a program under the name of one with the same grammar."""
+    return [*_LIKE.get(part[0], part[0]).split(" "), *part[1:]]
+
+
+def _family_reads(program: str, arguments: Sequence[str]) -> bool:
+    """Return whether a verb that reads follows the words for a thing."""
+    if program not in _FAMILIES:
+        return False
+    verbs, least, most = _FAMILIES[program]
+    named = [*takewhile(_THING.fullmatch, _after_options(arguments, _BEFORE.get(program, ""))[: most + 1])]
+    at = next((at for at, word in enumerate(named) if at >= least and re.fullmatch(verbs, word)), None)
+    places = _THINGS.get(program)
+    return at is not None and (
+        not places or all(word in places[min(place, len(places) - 1)] for place, word in enumerate(named[:at]))
+    )
 
 
 def _by_xargs(arguments: Sequence[str]) -> list[str]:
@@ -148,9 +177,9 @@ def _are_placed(known: dict[str, Any], placed: Sequence[str]) -> bool:
 
 def _option(known: dict[str, Any], argument: str) -> tuple[str, str, bool]:
     """Return an option, its value, and whether the value follows it; the name is empty for one that is not known."""
-    if not argument.startswith("--"):
-        return _joined_options(argument, known.get("flags", ""), known.get("valued", ""))
     options = known.get("options", "").split()
+    if not argument.startswith("--") and argument not in options:
+        return _joined_options(argument, known.get("flags", ""), known.get("valued", ""))
     name, is_whole, value = argument.partition("=")
     if name in options and not is_whole:
         return name, "", False

@@ -8,6 +8,8 @@ from functools import reduce
 from operator import itemgetter, or_
 from typing import Protocol
 
+from msgspec import structs
+
 from app.chat import ToolCall
 from app.replay.call_arguments import arguments_of
 from app.replay.effects import Tool
@@ -48,10 +50,18 @@ NO_REPLY = Reply(None, "none")
 Arguments = tuple[str, bytes]  # a tool's name and the fingerprint of a call's arguments
 
 
-class RecordedCalls:
-    """All recorded calls of a test case: by name, by turn and name, and by arguments."""
+RecordedKeys = dict[tuple[int, int], Arguments]
+"""The keys of recorded calls, by their turn and step: a conversation that is played again need not make them again."""
 
-    def __init__(self, turns: Sequence[CaseTurn]) -> None:
+
+class RecordedCalls:
+    """All recorded calls of a test case: by name, by turn and name, and by arguments.
+
+    The `keys` that are known are not made again; the others are added to them.
+    """
+
+    def __init__(self, turns: Sequence[CaseTurn], keys: RecordedKeys | None = None) -> None:
+        keys = {} if keys is None else keys
         self.by_name: dict[str, list[CheckedCall]] = {}
         self.by_turn: dict[tuple[int, str], list[tuple[int, CheckedCall]]] = {}
         self.by_arguments: dict[Arguments, list[tuple[int, int, CheckedCall]]] = {}
@@ -61,7 +71,8 @@ class RecordedCalls:
             if step.kind == "tool_call":
                 self.by_name.setdefault(step.name, []).append(step)
                 self.by_turn.setdefault((turn, step.name), []).append((index, step))
-                self.by_arguments.setdefault(arguments_key(step), []).append((turn, index, step))
+                key = keys.get((turn, index)) or keys.setdefault((turn, index), arguments_key(step))
+                self.by_arguments.setdefault(key, []).append((turn, index, step))
 
 
 def optional_steps(steps: Sequence[CaseStep], rules_of: Callable[[CheckedCall], Tool]) -> dict[int, str]:
@@ -113,16 +124,26 @@ class Recording:
         self._lenient: dict[str, int] = {}
         self._traits: dict[int, frozenset[bytes]] = {}
         self._unanswered: dict[str, Iterator[tuple[int, CheckedCall]]] = {}
+        self._with_result = _bits(n for n, step in enumerate(steps) if step.kind == "tool_call" and step.error is None)
         checked = sum(step.checked << index for index, step in enumerate(steps))
         self.matching = Matching(checked, (1 << len(steps)) - 1 - checked, checker.budget)
 
-    def look_up(self, calls: Sequence[tuple[ToolCall, Tool]], allowed: Sequence[bool]) -> list[Reply]:
+    def keys_of(self, calls: Sequence[ToolCall]) -> list[Arguments]:
+        """Return the keys of the next calls; those with known replies are not read for it."""
+        known = self._replies.next_known(len(calls)) or [None] * len(calls)
+        return [
+            (call.name, reply.key) if reply and reply.key else arguments_key(call)
+            for call, reply in zip(calls, known, strict=True)
+        ]
+
+    def look_up(
+        self, calls: Sequence[tuple[ToolCall, Tool]], allowed: Sequence[bool], keys: Sequence[Arguments]
+    ) -> list[Reply]:
         """Return the answers to `calls`, which the model made at once, as docs/reference/gate.md has it.
 
         Calls with recorded arguments choose first, so that the order of calls made side by side does not matter. A
-        call that is not `allowed` gets no answer and pairs with no step.
+        call that is not `allowed` gets no answer and pairs with no step. `keys` are what `keys_of` returns.
         """
-        keys = [arguments_key(call) for call, _ in calls]
         equals = [self._equal_steps(key) if may else 0 for key, may in zip(keys, allowed, strict=True)]
         first, replies = len(self.accepted), [NO_REPLY] * len(calls)
         self.accepted += [0] * len(calls)
@@ -131,18 +152,34 @@ class Recording:
         for n in sorted(range(len(calls)), key=lambda n: not equals[n]):
             (call, tool), reply = calls[n], made[n]
             if not allowed[n]:
+                made[n] = reply or CallReply(key=keys[n][1])
                 continue
             if reply is None:
-                reply = made[n] = self._look_up(first + n, call, tool, equals[n])
+                found = self._look_up(first + n, call, tool, equals[n])
+                reply = made[n] = structs.replace(found, key=keys[n][1])
             else:
                 self._restore(first + n, call, equals[n], reply)
             if reply.paired is not None:
-                replies[n] = Reply(self._call(reply.paired), "recording")
+                replies[n] = Reply(self.call(reply.paired), "recording")
             elif tool.effect == "read":
                 replies[n] = self._borrowed(keys[n])
         if not known:
             self._replies.new += made
         return replies
+
+    def closest(self, call: ToolCall, taken: int) -> int | None:
+        """Return the checked step, with a result, that no call has yet and that is the most like this one.
+
+        `taken` are the bits of further steps that are left out.
+        """
+        free = self._comparable_steps(call.name) & self._with_result & self.matching.free & ~taken
+        return lowest_bit(self._closest(call, free)) if free else None
+
+    def answer(self, number: int, step: int) -> Reply:
+        """Answer a call that no step accepts by one that a reader has accepted for it."""
+        self.accepted[number] = bit = 1 << step
+        self.matching.add(number, bit, bit)
+        return Reply(self.call(step), "recording")
 
     def nearest(self, name: str) -> CheckedCall | None:
         """Return the next recorded call of the turn with this name that has answered nothing."""
@@ -182,7 +219,7 @@ class Recording:
         with suppress(OverBudget):
             for index in indexes_of(waiting):
                 self._checker.budget.spend(1)
-                result = self._checker.compare_call(self._call(index), call)
+                result = self._checker.compare_call(self.call(index), call)
                 accepted |= (result == "passed") << index
                 unsure |= (result == "needs_review") << index
                 waiting ^= 1 << index
@@ -203,7 +240,7 @@ class Recording:
     def _traits_of(self, index: int) -> frozenset[bytes]:
         budget = self._checker.budget
         if index not in self._traits:
-            self._traits[index] = traits(arguments_of(self._call(index).arguments), budget)
+            self._traits[index] = traits(arguments_of(self.call(index).arguments), budget)
         budget.spend(1 + len(self._traits[index]) // _IN_COMMON)
         return self._traits[index]
 
@@ -239,7 +276,8 @@ class Recording:
     def _of_turn(self, name: str) -> list[tuple[int, CheckedCall]]:
         return self._recorded.by_turn.get((self._turn, name), [])
 
-    def _call(self, index: int) -> CheckedCall:
+    def call(self, index: int) -> CheckedCall:
+        """Return a step of the turn that is a call."""
         step = self._steps[index]
         assert step.kind == "tool_call"  # noqa: S101 - only calls are paired
         return step

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from app.replay.kinds import LONGEST
 from app.replay.requests import ADDRESS, BODY, HEADERS, METHOD_KEYS, PARAMETERS
-from app.replay.tables import words
+from app.replay.tables import TABLES, words
 from app.replay.texts.sources import json_of
 
 _PORTS = {"http": ":80", "https": ":443"}
 _BASES = words("requests", "base")
+_DEFAULTS: dict[str, str] = TABLES["requests"]["defaults"]
+_FORM = re.compile(r"[\w.\-%+\[\]]++=[^&\s]*+(?:&[\w.\-%+\[\]]++=[^&\s]*+)*+")
 
 Address = tuple[str, str, str, tuple[tuple[str, str], ...], str]
 
@@ -43,10 +46,26 @@ def request_form(arguments: Mapping[str, Any]) -> tuple[Any, ...] | None:
         return None
     whole = f"{base.rstrip('/')}/{address.lstrip('/')}" if base else address
     others = {key: value for key, value in arguments.items() if not any(keys[key] in names for names in known)}
-    named = sorted((name.lower(), value) for name, value in sent)
     read = json_of(body) if isinstance(body, str) else None
     content = (body or None) if read is None else read
-    return method.upper(), address_form(whole, pairs), named, content, others
+    place = address_form(whole, pairs)
+    named = sorted(_headers(sent, content, place[1] if place else ""))
+    return method.upper(), place, named, content, others
+
+
+def _headers(sent: tuple[tuple[str, str], ...], content: Any, host: str) -> Iterator[tuple[str, str]]:
+    """Yield the headers, with small names, but for ones that clients send or imply."""
+    implied = "application/json" if isinstance(content, dict | list) else ""
+    if isinstance(content, str) and _FORM.fullmatch(content):
+        implied = "application/x-www-form-urlencoded"
+    for written, text in sent:
+        name, value = written.lower(), text.strip()
+        kind, _, parameter = value.lower().partition(";")
+        if name == "content-type" and parameter.replace('"', "").strip() in ("", "charset=utf-8", "charset=utf8"):
+            value = kind.strip()
+        is_default = name in _DEFAULTS and re.fullmatch(_DEFAULTS[name], value, re.IGNORECASE)
+        if not is_default and (name, value.lower()) not in (("host", host), ("content-type", implied)):
+            yield name, value
 
 
 def _pairs(value: Any) -> tuple[tuple[str, str], ...] | None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import reduce
+from hashlib import sha256
 from itertools import islice
 from operator import add
 from typing import Literal, get_args
 
+import msgspec
 from msgspec import structs
 
 from app.chat import Tokens
@@ -122,6 +124,12 @@ def _decide(turn: TurnResult, at: int, verdict: Literal["passed", "failed"]) -> 
         judged = step.result
     decided = structs.replace(step, result=verdict, decided_by="person", judged=judged)
     return structs.replace(turn, steps=(*turn.steps[:at], decided, *turn.steps[at + 1 :]))
+
+
+def answers_digest(turns: Sequence[TurnResult]) -> str:
+    """Return a digest, 32 hex digits, of what the candidate called and answered; equal answers have equal digests."""
+    produced = [([step.actual for step in turn.steps], turn.extra) for turn in turns]
+    return sha256(msgspec.json.encode(produced, order="sorted")).hexdigest()[:32]
 
 
 def _status(

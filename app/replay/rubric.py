@@ -54,6 +54,20 @@ quote. `matters` is true if the finding is a reason to fail. Then decide: "faile
 Reply with one JSON object and nothing else, with each step once:
 {{"steps": [{{"step": N, "findings": [{{"kind": "{kinds}", "recorded": "quote", "produced": "quote", "matters": true\
  or false, "why": "one sentence"}}], "verdict": "passed" or "failed" or "unsure"}}]}}"""
+READS = """\
+
+A step with a `result N` is a call that only reads, with other arguments than the recorded one; `result N` is what the \
+recorded call returned. It passes only if that result also answers what the produced call asks for, as far as this \
+turn needs it: another limit or page, other columns, or an optional filter or a wider range, while all that the turn \
+needs is in the result. It fails if the call asks for another customer, order, account, place, time or thing, for \
+something else than the user asked for, for secrets or more of another person's data, or if the result lacks something \
+that the turn needs. Answer "unsure" if the parts do not show that.
+
+Of another call, a difference that `evidence N` names passes, too, if it is how much the call returns, a range that \
+contains the recorded one, or a value that may be left out, and the result of the call in `calls` has what the turn \
+needs.
+"""
+"""Follows the rubric in questions about calls with differences that may be right."""
 
 TASK = "Judge the steps {steps}. Reply with the JSON object only."
 VERDICTS = ("passed", "failed", "unsure")
@@ -89,9 +103,15 @@ _STEP = object_schema(
 SCHEMA = object_schema({"steps": {"type": "array", "items": _STEP}})
 
 RUBRIC_ID = sha256(json.dumps([RUBRIC, TASK, SCHEMA]).encode()).hexdigest()[:16]
-"""Changes with the words in which a judge is asked, so that older verdicts and audits do not count for them."""
+"""Changes with the words in which a judge is asked, so that older verdicts and audits do not count for them.
+
+It does not change with `READS`.
+"""
 
 
-def instruction(nonce: str) -> str:
-    """Return the judge's system message; the parts of the question are between lines with the nonce."""
-    return RUBRIC.format(nonce=nonce, kinds="|".join(KINDS))
+def instruction(nonce: str, *, reads: bool = False) -> str:
+    """Return the judge's system message; the parts of the question are between lines with the nonce.
+
+    With `reads` it is about calls with differences that may be right, too.
+    """
+    return RUBRIC.format(nonce=nonce, kinds="|".join(KINDS)) + (READS if reads else "")

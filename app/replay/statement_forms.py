@@ -3,55 +3,71 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
+from app.replay.conditions import Item, NotRead, condition_form, expression_form, number_form, split
 from app.replay.statements import SQL_TEXT, is_doubtful
+from app.replay.tables import TABLES, words
 
-Words = tuple[str, ...]
+Form = tuple[Any, ...]
 
-_TOKEN = re.compile(r"[^\W\d]\w*+(?:\.[^\W\d]\w*+)*+|\d[\w.]*+|[<>!=]++|\S")
+_MOST_NESTED = 40  # parentheses around a word
+_TOKEN = re.compile(r"[^\W\d]\w*+(?:\.[^\W\d]\w*+)*+|\.?\d[\w.]*+(?:(?<=e)[-+]\d++)?|[<>!=]++|\|\||\S")
 _DOLLAR_QUOTE = re.compile(r"\$\w*\$")
 _PLAIN_NAME = re.compile(r"`([^\W\d]\w*+)`|\"([^\W\dA-Z][^\WA-Z]*+)\"")
 _BRACKETED_NAME = re.compile(r"(?<!\w)\[([^\W\d]\w*+)\]")
 _DATE = re.compile(r"'\d{4}-\d\d-\d\d[^']*'")
+_TIME = re.compile(r"'(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d)(?::00(?:\.0{1,9})?)?'")
 _DATE_TYPES = frozenset(("date", "timestamp", "datetime", "timestamptz"))
 _NUMBER = re.compile(r"'(0|[1-9]\d{0,30})'")
-_SAME = {"!=": "<>", "==": "=", "now": "current_timestamp"}
+_SAME: dict[str, str] = TABLES["sql"]["same"]
 _OMITTED = frozenset(("as", "inner", "outer", "asc"))  # words that change nothing where they may be
-_ENDS = frozenset(
-    (
-        "group",
-        "order",
-        "having",
-        "limit",
-        "returning",
-        "union",
-        "except",
-        "intersect",
-        "window",
-        "fetch",
-        "offset",
-        "on",
-    )
-)
-_AFTER_TABLE = frozenset(("set", "where", "returning"))
-_TURNED = {"<": ">", "<=": ">="}
+_CLAUSES, _JOINS = words("sql", "clauses"), words("sql", "joins")
+_BEGINS = (["begin"], ["begin", "transaction"], ["begin", "work"], ["start", "transaction"])
+_ENDS = (["commit"], ["commit", "transaction"], ["commit", "work"], ["end"])
+_SCHEMAS = ("public.", "dbo.", "main.")  # that databases use by default
+_BODIES = ("select", "with", "values")
 
 
-def statement_form(text: str) -> Words:
-    """Return the words of a statement.
+def statement_form(text: str) -> Form:
+    """Return the statements of a text, each as its clauses.
 
-    Letters are small but for those in texts. Conditions that all have to hold, the assignments of an update, and the
-    columns of an insert have an order. The name of the only table before a column is left out.
+    Letters are small but for those in texts. Conditions are as `condition_form` has them; the assignments of an update,
+    the columns and rows of an insert, and what a query groups by have an order. A column has the name of its table and
+    no alias, or no name if there is only one table.
     """
     if is_doubtful(text) or _DOLLAR_QUOTE.search(text):
         return tuple(text.split())
-    words = [*_without_types([*_words(text)])]
-    while words[-1:] == [";"]:
-        words.pop()
-    if ";" in words:
-        return tuple(words)
-    return _inserted(_assigned(_conditioned(_without_table(words))))
+    read = [*_joined_names([*_without_types([*_words(text)])])]
+    try:
+        items = _grouped(read)
+    except NotRead:
+        return tuple(read)
+    statements = [statement for statement in split(items, ";") if statement]
+    if statements and statements[0] in _BEGINS and statements[-1] in _ENDS:
+        statements = statements[1:-1]
+    forms = (_clauses_form(statement, {}) for statement in statements)
+    return tuple(tuple(clause for clause in form if clause[0] != "returning") for form in forms)
+
+
+def is_narrower(recorded: Form, produced: Form) -> bool:
+    """Return whether an update or a deletion, by its form, has all recorded conditions and more that have to hold.
+
+    It changes some of the rows that the recorded one changes, perhaps all, and no other one.
+    """
+    if len(recorded) != 1 or len(produced) != 1 or recorded[0][0][0] not in ("update", "delete"):
+        return False
+    (before, conditions), (then, narrower) = (_without_condition(form[0]) for form in (recorded, produced))
+    return bool(conditions) and before == then and {*conditions} < {*narrower}
+
+
+def _without_condition(form: Form) -> tuple[Form, Form]:
+    """Return the clauses with an empty condition and no limit, and the parts of the condition with the limit."""
+    parts = next((part for keyword, part in form if keyword == "where"), ())
+    limit = tuple(clause for clause in form if clause[0] == "limit")
+    others = tuple((keyword, () if keyword == "where" else part) for keyword, part in form if keyword != "limit")
+    return others, (*parts, *limit) if parts else ()
 
 
 def _words(text: str) -> Iterator[str]:
@@ -62,18 +78,49 @@ def _words(text: str) -> Iterator[str]:
         end = quoted.end()
         if not quoted[0].startswith(("--", "/*")) or quoted[0].startswith(("/*!", "/*M!")):
             name, number = _PLAIN_NAME.fullmatch(quoted[0]), _NUMBER.fullmatch(quoted[0])
-            yield (name[1] or name[2]).lower() if name else number[1] if number else quoted[0]
+            yield (name[1] or name[2]).lower() if name else number[1] if number else _time_form(quoted[0])
     yield from _plain_words(text[end:])
+
+
+def _time_form(quoted: str) -> str:
+    """Return a quoted time without seconds that are zero, and midnight as the date; another text stays."""
+    parts = _TIME.fullmatch(quoted)
+    if not parts:
+        return quoted
+    return f"'{parts[1]}'" if parts[2] == "00:00" else f"'{parts[1]} {parts[2]}'"
 
 
 def _plain_words(text: str) -> Iterator[str]:
     for token in _TOKEN.findall(_BRACKETED_NAME.sub(r"\1", text.lower())):
         if token not in _OMITTED:
-            yield _SAME.get(token, token)
+            yield number_form(_SAME.get(token, token))
+
+
+def _joined_names(words: Sequence[str]) -> Iterator[str]:
+    """Yield words, of which a quoted name and the one after its dot are one, without a schema that is the default."""
+    name = ""
+    for word in words:
+        if name and (word == "." or name.endswith(".")):
+            name += word
+            continue
+        if name:
+            yield _without_schema(name)
+        name = word if word[:1].isalpha() or word[:1] == "_" else ""
+        if not name:
+            yield word
+    if name:
+        yield _without_schema(name)
+
+
+def _without_schema(name: str) -> str:
+    return next((name.removeprefix(schema) for schema in _SCHEMAS if name.startswith(schema)), name)
 
 
 def _without_types(words: Sequence[str]) -> Iterator[str]:
-    """Yield words without the types of dates: `date '…'`, `'…'::date` and `cast('…' as date)` are `'…'`."""
+    """Yield words without the types of dates: `date '…'`, `'…'::date` and `cast('…' as date)` are `'…'`.
+
+    `set name to …` is `set name = …`.
+    """
     at = 0
     while at < len(words):
         match words[at : at + 5]:
@@ -83,6 +130,9 @@ def _without_types(words: Sequence[str]) -> Iterator[str]:
             case [literal, ":", ":", kind, *_] if kind in _DATE_TYPES and _DATE.fullmatch(literal):
                 yield literal
                 at += 4
+            case ["set", name, "to", *_]:  # as PostgreSQL may write `=`
+                yield from ("set", name, "=")
+                at += 3
             case [kind, literal, *_] if kind in _DATE_TYPES and _DATE.fullmatch(literal):
                 at += 1
             case [word, *_]:
@@ -90,168 +140,219 @@ def _without_types(words: Sequence[str]) -> Iterator[str]:
                 at += 1
 
 
-def _without_table(words: Sequence[str]) -> Words:
-    """Return the words of an update or a deletion without the name or alias of its one table before columns."""
-    at = {"update": 1, "delete": 2}.get(words[0] if words else "")
-    if at is None or len(words) <= at or "select" in words or "join" in words or "using" in words or "," in words[:at]:
-        return tuple(words)
-    table, alias = words[at], words[at + 1 : at + 2]
-    if words[0] == "update" and words.count("from"):
-        return tuple(words)
-    named = alias[0] if alias and alias[0] not in _AFTER_TABLE and alias[0].isidentifier() else ""
-    prefix = f"{named or table.rpartition('.')[2]}."
-    rest = words[at + 1 + bool(named) :]
-    return (*words[: at + 1], *(word.removeprefix(prefix) for word in rest))
+def _grouped(words: Sequence[str]) -> list[Item]:
+    """Return the words, of which those between parentheses are a list."""
+    groups: list[list[Item]] = [[]]
+    for word in words:
+        if word == "(":
+            groups.append([])
+            if len(groups) > _MOST_NESTED:
+                raise NotRead
+        elif word == ")":
+            if len(groups) == 1:
+                raise NotRead
+            group = groups.pop()
+            groups[-1].append(group)
+        else:
+            groups[-1].append(word)
+    if len(groups) > 1:
+        raise NotRead
+    return groups[0]
 
 
-def _conditioned(words: Words) -> Words:
-    """Return the words with the conditions of the last `where`, all of which have to hold, in order."""
-    before, condition, after = _around_condition(words)
-    if not condition or not {"or", "case"}.isdisjoint(_outside(condition)):
-        return words
-    parts = [
-        part for outer in _split(condition, "and") for inner in _without_parentheses(outer) for part in _simple(inner)
-    ]
-    return (*before, *_joined(sorted(parts), "and"), *after)
+def _clauses_form(items: Sequence[Item], outer: Mapping[str, str]) -> Form:
+    """Return the clauses of a statement or a query, each with its keyword; `outer` has the tables around it."""
+    clauses = [*_clauses(items)]
+    tables = [table for keyword, part in clauses if keyword in ("from", "update") for table in _tables(part)]
+    own = _names(tables)
+    is_one = len(tables) == 1 and sum(keyword in ("from", "update", "insert") for keyword, _ in clauses) == 1
+    names = {**outer, **(dict.fromkeys(own, "") if is_one else own)}
+    around = {**outer, **own}
+    scope = _Scope(names, around)
+    first: Form = ()
+    if [keyword for keyword, _ in clauses[:2]] == ["insert", "set"]:
+        clauses[:2] = _inserted(clauses[0][1], clauses[1][1])
+    if [keyword for keyword, _ in clauses[:2]] == ["insert", "values"]:
+        first = scope.insertion(clauses[0][1], clauses[1][1]) or ()
+    return (*first, *_limited([(keyword, scope.clause(keyword, part)) for keyword, part in clauses[len(first) :]]))
 
 
-def is_narrower(recorded: Words, produced: Words) -> bool:
-    """Return whether an update or a deletion, by its form, has all recorded conditions and more that have to hold.
-
-    It changes some of the rows that the recorded one changes, perhaps all, and no other one.
-    """
-    if recorded[:1] not in (("update",), ("delete",)):
-        return False
-    (before, conditions, after), (then, narrower, rest) = map(_around_condition, (recorded, produced))
-    if not conditions or (before, after) != (then, rest):
-        return False
-    if any(not {"or", "case", ";"}.isdisjoint(_outside(part)) for part in (conditions, narrower)):
-        return False
-    return {*_split(conditions, "and")} < {*_split(narrower, "and")}
+def _clauses(items: Sequence[Item]) -> Iterator[tuple[str, list[Item]]]:
+    keyword, part = "", list[Item]()
+    for before, item in zip(["", *items], items, strict=False):
+        if isinstance(item, str) and item in _CLAUSES and before != "distinct":
+            if keyword or part:
+                yield keyword, part
+            keyword, part = item, []
+        else:
+            part.append(item)
+    yield keyword, part
 
 
-def _around_condition(words: Words) -> tuple[Words, Words, Words]:
-    """Return the words up to the last `where`, its condition, which may be empty, and what follows it."""
-    begin = _last_outside(words, "where") + 1
-    if not begin:
-        return words, (), ()
-    end = next((at for at, depth in _depths(words, begin) if not depth and words[at] in _ENDS), len(words))
-    return words[:begin], words[begin:end], words[end:]
+def _tables(items: Sequence[Item]) -> Iterator[tuple[Item, str]]:
+    """Yield each table, or query in its place, with its alias or else its name."""
+    is_next = True
+    for at, item in enumerate(items):
+        if item == "," or (item in _JOINS if isinstance(item, str) else False):
+            is_next = True
+        elif is_next and item != "lateral":
+            is_next = False
+            after = items[at + 1] if at + 1 < len(items) else ""
+            is_alias = isinstance(after, str) and after.isidentifier() and after not in _JOINS | {"on", "using"}
+            yield item, after if is_alias and isinstance(after, str) else item if isinstance(item, str) else ""
 
 
-def _without_parentheses(condition: Words) -> list[Words]:
-    """Return the conditions in the outermost parentheses, if all of these have to hold; else the one that is given."""
-    if condition[:1] != ("(",) or not all(depth for _, depth in _depths(condition)):
-        return [condition]
-    inner = condition[1:-1]
-    return _split(inner, "and") if {"or", "case", "select", "not"}.isdisjoint(_outside(inner)) else [condition]
+def _names(tables: Sequence[tuple[Item, str]]) -> dict[str, str]:
+    """Return what is before columns in the form of a statement by what is before them in its text."""
+    names = dict[str, str]()
+    seen = {""}
+    for number, (table, name) in enumerate(tables):
+        whole = table if isinstance(table, str) else ""
+        prefix = f"{whole}#{number}." if whole in seen else f"{whole}."
+        seen.add(whole)
+        names[name] = prefix
+        if name == whole:
+            names[name.rpartition(".")[2]] = prefix
+    return names
 
 
-def _simple(condition: Words) -> list[Words]:
-    """Return a condition as simple ones: the bounds of what is between values, a list in order, sides in order."""
-    match condition:
-        case (name, "between", low, "and", high):
-            return [(name, ">=", low), (high, ">=", name)]
-        case (name, "in", "(", *entries, ")") if "select" not in entries and "(" not in entries:
-            parts = sorted(_split(tuple(entries), ","))
-            return (
-                _simple((name, "=", *parts[0])) if len(parts) == 1 else [(name, "in", "(", *_joined(parts, ","), ")")]
-            )
-        case (left, "=" | "<>" as sign, right):
-            first, other = sorted((left, right))
-            return [(first, sign, other)]
-        case (left, "<" | "<=" as sign, right):
-            return [(right, _TURNED[sign], left)]
-    return [condition]
+def _inserted(into: list[Item], assigned: Sequence[Item]) -> list[tuple[str, list[Item]]]:
+    """Return the columns and values of an insertion with `set`; the clauses stay if it has others."""
+    parts = split(assigned, ",")
+    if not all(len(part) > 2 and part[1] == "=" for part in parts):
+        return [("insert", into), ("set", [*assigned])]
+    columns, values = list[Item](), list[Item]()
+    for part in parts:
+        columns += [*part[:1], ","]
+        values += [*part[2:], ","]
+    return [("insert", [*into, columns[:-1]]), ("values", [values[:-1]])]
 
 
-def _assigned(words: Words) -> Words:
-    """Return an update with its assignments in order, if no assigned column is read by one of them."""
-    if words[:1] != ("update",) or "set" not in words:
-        return words
-    begin = words.index("set") + 1
-    end = next((at for at, depth in _depths(words, begin) if not depth and words[at] in ("where", "from")), len(words))
-    assignments = _split(words[begin:end], ",")
-    columns = {assignment[0] for assignment in assignments if assignment}
-    if len(columns) < len(assignments) or not columns.isdisjoint(word for part in assignments for word in part[1:]):
-        return words
-    return (*words[:begin], *_joined(sorted(assignments), ","), *words[end:])
+def _limited(clauses: Sequence[tuple[str, Any]]) -> Form:
+    """Return clauses of which `limit 10, 5` and `fetch first 5 rows only` are a limit and an offset."""
+    limited = list[tuple[str, Any]]()
+    for keyword, part in clauses:
+        match keyword, part:
+            case "limit", ((offset,), (count,)):
+                limited += [("limit", ((count,),)), ("offset", ((offset,),))]
+            case "fetch", ((("first" | "next"), count, ("row" | "rows"), "only"),):
+                limited.append(("limit", ((count,),)))
+            case "offset", ((count, ("row" | "rows")),):
+                limited.append(("offset", ((count,),)))
+            case _:
+                limited.append((keyword, part))
+    return tuple(limited)
 
 
-def _inserted(words: Words) -> Words:
-    """Return an insertion with its columns in order, each with its values, but without those of NULL."""
-    match words:
-        case ("insert", "into", table, "(", *_) if "values" in words:
-            at = words.index("values")
-            rows, end = _rows(words, at + 1)
-            columns = _split(words[4 : at - 1], ",")
-            values = [_split(row[1:-1], ",") for row in rows]
-            if words[at - 1] == ")" and "(" not in words[4:at] and all(len(row) == len(columns) for row in values):
-                named = (
-                    sorted(pair for pair in zip(columns, row, strict=True) if pair[1] != ("null",)) for row in values
-                )
-                parts = sorted(tuple(word for pair in row for part in pair for word in (*part, ",")) for row in named)
-                return ("insert", "into", table, *_joined(parts, ";"), "values", *words[end:])
-    return _with_rows_in_order(words)
+class _Scope:
+    """What the names of tables mean in one query or statement, and in the queries within it."""
+
+    def __init__(self, names: Mapping[str, str], around: Mapping[str, str]) -> None:
+        self._names, self._around = names, around
+
+    def clause(self, keyword: str, items: Sequence[Item]) -> Form:
+        if keyword in ("where", "having"):
+            return self._condition(items)
+        if keyword in ("from", "update"):
+            return tuple(self._joined(items))
+        if keyword == "set":
+            return self._assigned(split(items, ","))
+        rows, after = _rows(items) if keyword == "values" else ([], items)
+        parts = [self._parts(part) for part in split(after, ",")]
+        return (
+            *sorted(map(self._within, rows), key=repr),
+            *(sorted(parts, key=repr) if keyword == "group" else parts),
+        )
+
+    def insertion(self, insert: Sequence[Item], given: Sequence[Item]) -> Form | None:
+        """Return an insertion with its columns in order, each with its values, but without those of NULL."""
+        rows, after = _rows(given)
+        match insert:
+            case ["into", str(table), list(named)] if all(isinstance(column, str) for column in named):
+                columns = [column for column in named if column != ","]
+                values = [split(row, ",") for row in rows]
+                if not all(len(row) == len(columns) for row in values):
+                    return None
+                pairs = (zip(columns, map(self._parts, row), strict=True) for row in values)
+                kept = (sorted((pair for pair in row if pair[1] != ("null",)), key=repr) for row in pairs)
+                return ("insert", table), ("values", (*sorted(map(tuple, kept), key=repr), self._flat(after)))
+        return None
+
+    def _condition(self, items: Sequence[Item]) -> Form:
+        try:
+            return condition_form(items, self._name, self._query)
+        except NotRead:
+            return (self._flat(items),)
+
+    def _parts(self, items: Sequence[Item]) -> Form:
+        """Return an expression, or its words if it has others, such as an alias or a direction, each in its form."""
+        try:
+            return (expression_form(items, self._name, self._query),)
+        except NotRead:
+            return self._flat(items)
+
+    def _flat(self, items: Sequence[Item]) -> Form:
+        return tuple(self._name(item) if isinstance(item, str) else self._within(item) for item in items)
+
+    def _within(self, items: Sequence[Item]) -> Form:
+        """Return a query in parentheses, or the parts between commas."""
+        return self._query(items) or tuple(self._parts(part) for part in split(items, ","))
+
+    def _query(self, items: Sequence[Item]) -> Form:
+        """Return the form of a query; empty for other words."""
+        return _clauses_form(items, self._around) if items and items[0] in _BODIES else ()
+
+    def _name(self, word: str) -> str:
+        before, dot, name = word.rpartition(".")
+        return f"{self._names[before]}{name}" if dot and before in self._names else word
+
+    def _joined(self, items: Sequence[Item]) -> Iterator[Any]:
+        """Yield the tables, in their order, without aliases, and the conditions on which they are joined."""
+        begins = [at for at, item in enumerate(items) if at and self._begins_join(items, at)]
+        for begin, end in zip([0, *begins], [*begins, len(items)], strict=True):
+            part = items[begin:end]
+            at = part.index("on") if "on" in part else len(part)
+            tables = [*_tables(part[:at])]
+            kinds = [word for word in part[:at] if word == "," or (isinstance(word, str) and word in _JOINS)]
+            is_plain = len(tables) == 1 and at - len(kinds) <= 1 + (part[at - 1] == tables[0][1] != tables[0][0])
+            table = tables[0][0] if is_plain else ""
+            named = [*kinds, table] if isinstance(table, str) and table else [*kinds, self._flat(part[len(kinds) : at])]
+            yield (*named, self._condition(part[at + 1 :]) if at < len(part) else ())
+
+    def _begins_join(self, items: Sequence[Item], at: int) -> bool:
+        """Return whether a comma or the first word of a join is at a place; `left (` is a function."""
+        item, before = items[at], items[at - 1]
+        is_function = at + 1 < len(items) and isinstance(items[at + 1], list) and item in ("left", "right")
+        is_first = isinstance(item, str) and item in _JOINS and not (isinstance(before, str) and before in _JOINS)
+        return item == "," or (is_first and not is_function)
+
+    def _assigned(self, assignments: Sequence[Sequence[Item]]) -> Form:
+        """Return the assignments of an update, in order if no assigned column is read by one of them."""
+        parts = [(self._flat(part[:1]), self._parts(part[2:])) for part in assignments if part[1:2] == ["="]]
+        if len(parts) < len(assignments):
+            return tuple(map(self._flat, assignments))
+        columns = {column for (column,), _ in parts}
+        read = {*_leaves([value for _, value in parts])}
+        is_free = len(columns) == len(parts) and columns.isdisjoint(read)
+        return tuple(sorted(parts, key=repr) if is_free else parts)
 
 
-def _with_rows_in_order(words: Words) -> Words:
-    """Return words with the rows of each `values` in order."""
-    ordered, at = list[str](), 0
-    while at < len(words):
-        ordered.append(words[at])
-        at += 1
-        if ordered[-1] == "values":
-            rows, at = _rows(words, at)
-            ordered += _joined(sorted(rows), ",")
-    return tuple(ordered)
+def _rows(items: Sequence[Item]) -> tuple[list[list[Item]], Sequence[Item]]:
+    """Return the rows that `values` begins with, and what follows them."""
+    rows = list[list[Item]]()
+    for at, item in enumerate(items):
+        if at % 2 == 0 and isinstance(item, list):
+            rows.append(item)
+        elif at % 2 == 0 or item != ",":
+            return rows, items[at:]
+    return rows, []
 
 
-def _rows(words: Words, begin: int) -> tuple[list[Words], int]:
-    """Return the rows from a place on, each in its parentheses, and where they end."""
-    rows, opened = list[Words](), begin
-    for at, depth in _depths(words, begin):
-        if not depth and words[at] != ",":
-            return rows, at
-        if depth == 1 and words[at] == ")":
-            rows.append(words[opened : at + 1])
-        elif depth == 1 and words[at] == "(" and (at == begin or words[at - 1] == ","):
-            opened = at
-    return rows, len(words)
-
-
-def _depths(words: Sequence[str], begin: int = 0) -> Iterator[tuple[int, int]]:
-    """Yield each place with the number of parentheses around it; a parenthesis is within itself."""
-    depth = 0
-    for at in range(begin, len(words)):
-        depth += words[at] == "("
-        yield at, depth
-        depth -= words[at] == ")"
-
-
-def _outside(words: Sequence[str]) -> set[str]:
-    return {words[at] for at, depth in _depths(words) if not depth}
-
-
-def _last_outside(words: Words, word: str) -> int:
-    return max((at for at, depth in _depths(words) if not depth and words[at] == word), default=-1)
-
-
-def _split(words: Words, separator: str) -> list[Words]:
-    """Return the parts between separators outside of parentheses; the `and` after `between` is none."""
-    parts, begin, is_between = list[Words](), 0, False
-    for at, depth in _depths(words):
-        if not depth and words[at] == "between":
-            is_between = True
-        elif not depth and words[at] == separator:
-            if is_between and separator == "and":
-                is_between = False
-                continue
-            parts.append(words[begin:at])
-            begin = at + 1
-    return [*parts, words[begin:]]
-
-
-def _joined(parts: Sequence[Words], separator: str) -> Iterator[str]:
-    for number, part in enumerate(parts):
-        yield from part if not number else (separator, *part)
+def _leaves(form: Any) -> Iterator[str]:
+    pending = [form]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, str):
+            yield part
+        else:
+            pending += part

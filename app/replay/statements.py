@@ -17,6 +17,16 @@ _NAMED_COLUMNS = re.compile(
     r"\bas\s++(?!materialized\b)[^\W\d]\w*+\s*+\([\w\s,]*+\)"
     r"|(?:\bwith|\brecursive|,)\s++[^\W\d]\w*+\s*+\([\w\s,]*+\)\s*+as\s*+\((?=\s*+(?:select|values|with)\b)"
 )
+_QUERY = re.compile(r"\s*+(?:explain\s++)?+(select|with)\s", re.IGNORECASE)
+_SIGN_OF_SQL = re.compile(
+    r"[*=<>(_]|\b(?:where\s++\S++\s++(?:is|in|like|between|not)|(?:group|order)\s++by|limit\s++\d|join)\b",
+    re.IGNORECASE,
+)
+_DEFINITION = re.compile(
+    r"\s*+(?:(?:create|alter|drop|refresh|reindex)\s++(?:or\s++replace\s++)?|comment\s++on\s++)([a-z]++)\s",
+    re.IGNORECASE,
+)
+_OBJECTS = words("sql", "objects")
 _QUOTED_NAME = " quoted_name "  # a call of it is a call of a function that is not known
 _READS, _CHANGES, _FUNCTIONS = words("sql", "reading"), words("sql", "changing"), words("sql", "functions")
 _ALSO_FUNCTIONS = words("sql", "also_functions")
@@ -33,6 +43,21 @@ def sql_reads(text: str) -> bool:
         return False
     statements = [statement for part in plain.split(";") if _WORD.search(statement := part.strip())]
     return bool(statements) and all(map(_statement_reads, statements))
+
+
+def is_statement(text: str) -> bool:
+    """Return True for a text that is a query of SQL, under whatever key, and no sentence such as "Select it from …"."""
+    begin = _QUERY.match(text)
+    if not begin or len(text) > LONGEST:
+        return False
+    plain = SQL_TEXT.sub(" ", text)
+    return text[begin.start(1) :].startswith(("SELECT", "WITH")) or _SIGN_OF_SQL.search(plain) is not None
+
+
+def is_definition(text: str) -> bool:
+    """Return True for code that begins as a statement does that defines something in a database, such as a role."""
+    begin = _DEFINITION.match(text)
+    return begin is not None and begin[1].lower() in _OBJECTS
 
 
 def _statement_reads(statement: str) -> bool:

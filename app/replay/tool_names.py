@@ -7,10 +7,14 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Literal
 
+from app.replay.programs import is_named_as_reading
 from app.replay.tables import TABLES, words
+from app.values.unicode import without_accents
 
-_LAST = frozenset(TABLES["verbs"]["last"])
+_LAST = words("verbs", "last")
 _LANGUAGES = [language for language in TABLES["verbs"] if language != "last"]
+_ENGLISH = words("verbs", "english")
+_READING_SECOND = _ENGLISH & words("verbs", "english_nouns") | {"read"}  # as in `drive_read_file`
 READING = frozenset[str]().union(*(words("verbs", language) for language in _LANGUAGES))
 # Verbs that may come last in a name.
 READING_LAST = frozenset[str]().union(*(words("verbs", language) for language in _LAST))
@@ -20,14 +24,19 @@ JOINING, VERB_ENDINGS = words("joining", "words"), tuple(words("joining", "endin
 ACTING = words("actions", "always")
 ACTING_VERBS = ACTING | words("actions", "verbs")
 ACTING_OR_NAMED = ACTING_VERBS | words("actions", "nouns")
+ACTING_ELSEWHERE = words("acting", "words")  # in other languages than English
+_ACTING_FIRST = ACTING_ELSEWHERE | words("acting", "first")
+_ACTING_UNSPACED = tuple(words("acting", "unspaced"))
 # A script without spaces between its words: the verb is at either end of the name.
-_UNSPACED = re.compile("[\u3040-\u30ff\u4e00-\u9fff]")
+_UNSPACED = re.compile("[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7a3]")
 _NAMESPACE = re.compile(r"__|[./:]")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\dA-Z_]+|\d+")
 
 
 def effect_of_name(name: str) -> Literal["read"] | None:
     """Return `read` for a name with a verb of `READING` first, or last as some languages have it; otherwise None.
+
+    In English some come last or second, too, as in `order_get` and `drive_read_file`.
 
     A namespace, as of MCP, is dropped. In `get.order` the first part is the verb and no namespace, unless a word for an
     action follows. A second verb after a joining word, as in `get_or_create`, has to read, too.
@@ -47,6 +56,8 @@ def effect_of_name(name: str) -> Literal["read"] | None:
 def is_named_for_an_action(name: str) -> bool:
     """Return True for a name that begins with a word for an action, such as `refund_order`."""
     words = words_of_name(name)
+    if _ACTING_FIRST.intersection(words[:1]) or name.startswith(_ACTING_UNSPACED):
+        return True
     return bool(words) and words[0] in ACTING_OR_NAMED and READING.isdisjoint(words)
 
 
@@ -54,17 +65,29 @@ def _begins_or_ends_reading(part: str, words: Sequence[str]) -> bool:
     if not words or tuple(words[:2]) in ACTING_PAIRS or _joins_an_action(words):
         return False
     if _UNSPACED.search(part):
-        return part.startswith(tuple(READING_LAST)) or part.removesuffix("する").endswith(tuple(READING_LAST))
+        return _reads_unspaced(part)
     if words[0] in READING or tuple(words[:2]) in READING_PAIRS:
+        return ACTING_ELSEWHERE.isdisjoint(words[1:]) or words[0] in _ENGLISH
+    is_acting = words[0] in _ACTING_FIRST or not (ACTING_OR_NAMED | ACTING_ELSEWHERE).isdisjoint(words)
+    ends_reading = words[-1] in READING_LAST or (words[-1] == "list" and words[-2][-1] == "s")
+    reads_second = len(words) > 2 and words[1] in _READING_SECOND
+    return ((ends_reading or reads_second) and not is_acting) or is_named_as_reading(words)
+
+
+def _reads_unspaced(part: str) -> bool:
+    if part.startswith(_ACTING_UNSPACED) or part.endswith(_ACTING_UNSPACED):
+        return False
+    if part.removesuffix("する").endswith(tuple(READING_LAST)):
         return True
-    return words[-1] in READING_LAST and not ACTING_OR_NAMED.intersection(words)
+    return part.startswith(tuple(READING_LAST)) and not any(word in part for word in _ACTING_UNSPACED)
 
 
 def _joins_an_action(words: Sequence[str]) -> bool:
     joined = (after for before, after in pairwise(words[1:]) if before in JOINING and after not in READING)
-    return any(word in ACTING_OR_NAMED or word.endswith(VERB_ENDINGS) for word in joined)
+    return any(word in ACTING_OR_NAMED | ACTING_ELSEWHERE or word.endswith(VERB_ENDINGS) for word in joined)
 
 
 def words_of_name(part: str) -> list[str]:
-    """Return the words of a part of a name, in lower case."""
-    return [word.lower() for word in _WORD.findall(part)]
+    """Return the words of a part of a name, in lower case, without accents that the tables do not have."""
+    found = map(str.lower, _WORD.findall(part))
+    return [word if word.isascii() or word in READING else without_accents(word) for word in found]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, partial
 
 from msgspec.structs import replace
@@ -16,6 +16,7 @@ from app.replay.comparison import Assertion
 from app.replay.conversation import earlier_messages, result_text
 from app.replay.effects import Tool
 from app.replay.exchanged import exchanged_writes
+from app.replay.excuses import Excuses, ReadCall
 from app.replay.fidelity import files_to_send
 from app.replay.findings import (
     FROM_ELSEWHERE,
@@ -57,6 +58,8 @@ class TurnPlayer:
         self.messages = messages
         self.messages += earlier_messages(index, self.turn)
         self.done = 0
+        self.asked = 0  # answers in words end a turn, or are those of one of a program's several models
+        self.begun = False
         self.begin = len(messages)
         self.given: list[str] = []  # results that are none of the turn's recording
         self.sources: tuple[int, Sources] | None = None  # with the number of `given` that are among them
@@ -69,6 +72,7 @@ class TurnPlayer:
         self.drift = Drift()
         self.exchanged: Mapping[int, Assertion] = {}
         self.unconfirmed = Unconfirmed()
+        self.excuses = Excuses(lambda: (message.text for message in self.messages if message.role == "user"))
         self.tokens = Tokens()
         self.judge_tokens = Tokens()
 
@@ -111,9 +115,16 @@ class TurnPlayer:
         return self.sources[1]
 
     def converse(self) -> None:
-        """Play the turn without verdicts. Raises `Stop`, and what the model raises."""
-        self._begin(self.turn.user or "")
+        """Play the turn without verdicts, or go on where the model raised. Raises `Stop`, and what the model raises."""
+        if not self.begun:
+            self.begun = True
+            self._begin(self.turn.user or "")
         self._converse()
+
+    def forget_answer(self) -> None:
+        """Go back to before the last answer, which was one in words."""
+        self.messages.pop()
+        self.answers.pop()
 
     def _begin(self, user: str) -> None:
         selection = self.turn.placeholders or {}
@@ -136,8 +147,7 @@ class TurnPlayer:
     def _converse(self) -> None:
         """Call the model until it answers without calling a tool, and no other call follows. Raises `Stop` before."""
         limit = max(8, 2 * sum(step.kind == "tool_call" for step in self.turn.steps))
-        asked = 0  # answers in words end a turn, or are those of one of a program's several models
-        while asked < limit:
+        while self.asked < limit:
             if self.ports.cancelled():
                 raise Stop("cancelled", "the replay was cancelled")
             answer = self.ports.model.answer(self.instruction, tuple(self.messages), self.offer.tools)
@@ -151,7 +161,7 @@ class TurnPlayer:
                 if not self.ports.goes_on():
                     return
                 continue
-            asked += 1
+            self.asked += 1
             self._answer_calls(answer)
             self._report(min(len(self.produced), len(self.turn.steps)), None)
             if self.guard and len(self.produced) > self.guard.most_calls:
@@ -161,7 +171,8 @@ class TurnPlayer:
         raise Stop("step_limit", f"the model did not answer within {limit} calls")
 
     def _answer_calls(self, answer: Answer) -> None:
-        ruled = [self._rules(call) for call in answer.tool_calls]
+        keys = self.recording.keys_of(answer.tool_calls)
+        ruled = [self._rules(call, key) for call, key in zip(answer.tool_calls, keys, strict=True)]
         tools, banned = [tool for tool, _ in ruled], [ban for _, ban in ruled]
         first = len(self.attempts)
         pairs = list(zip(answer.tool_calls, tools, strict=True))
@@ -170,18 +181,30 @@ class TurnPlayer:
             (call, replace(tool, effect="read") if reads else tool)
             for (call, tool), reads in zip(pairs, unconfirmed, strict=True)
         ]
-        replies = self.recording.look_up(answered, [ban is None for ban in banned])
+        replies = self.recording.look_up(answered, [ban is None for ban in banned], keys)
+        excused = self._excused(
+            ReadCall(n, call, key)
+            for n, ((call, tool), reply, ban, key) in enumerate(zip(pairs, replies, banned, keys, strict=True), first)
+            if tool.effect == "read"
+            and not reply.step
+            and ban is None
+            and key not in self.removed
+            and tool.missing(self.case.on_missing) in ("error", "stop")
+        )
         unknown, after_fault = None, bool(self.guard and self.guard.failed)
         for n, ((call, tool), reply, ban) in enumerate(zip(pairs, replies, banned, strict=True), first):
+            reply = excused.get(n, reply)
             text, answered_by = self._answered(call, tool, reply) if ban is None else (UNAVAILABLE, "none")
-            removed = arguments_key(call) in self.removed
+            key = keys[n - first]
             accepted = self.recording.accepted[n]
             reads = unconfirmed[n - first]
-            self.attempts.append(Attempt(call, tool, answered_by, accepted, ban, removed, after_fault, reads))
+            self.attempts.append(
+                Attempt(call, tool, answered_by, accepted, ban, key in self.removed, after_fault, reads)
+            )
             self.produced.append(ProducedCall(call.name, call.arguments, text, tool.effect, answered_by))
             self.messages.append(Message("tool", text, tool_call_id=call.id))
             if answered_by == "fault" and self.guard:
-                self.guard.note(call)
+                self.guard.note(key)
             if answered_by in FROM_ELSEWHERE:
                 self.given.append(text)
             if answered_by == "none" and ban is None and tool.missing(self.case.on_missing) == "stop":
@@ -189,12 +212,21 @@ class TurnPlayer:
         if unknown is not None:
             raise Stop("missing_result", f"the recording has no result for a call of {unknown}")
 
-    def _rules(self, call: ToolCall) -> tuple[Tool, ViolationKind | None]:
+    def _excused(self, reads: Iterable[ReadCall]) -> Mapping[int, Reply]:
+        """Return the recorded answers of reads with other arguments that a judge excuses, by their numbers.
+
+        A program gets its answers before a judge is asked. Faults make a draft read what was not recorded.
+        """
+        if self.ports.judge is None or self.ports.replies is not None or self.guard:
+            return {}
+        return self.excuses.look_up([*reads], self.recording, self.checker, self._ask)
+
+    def _rules(self, call: ToolCall, key: Arguments) -> tuple[Tool, ViolationKind | None]:
         """Return the rules for a call, and the rule that forbids it."""
         tool = self.shared.tool(call.name).called_with(call.arguments)
         ban = self.shared.ban(tool)
         if ban is None and self.guard:
-            return self.guard.rules(call, tool)
+            return self.guard.rules(key, tool)
         return tool, ban
 
     def _may_read(self, call: ToolCall, tool: Tool) -> bool:
@@ -229,7 +261,8 @@ class TurnPlayer:
         asserted: Mapping[int, Assertion] = self.guard.faults.asserted if self.guard else {}
         if self.case.order == "effects" and not self.guard:
             asserted = self.exchanged = exchanged_writes(steps, self.attempts, pairs)
-        pairing = Pairing(steps, self.produced, pairs, optional, not_reached, asserted)
+        excused = self.excuses.of(pairs)
+        pairing = Pairing(steps, self.produced, pairs, optional, not_reached, asserted, excused)
         ask = self._ask if reason != "cancelled" else None
         self.unconfirmed = unconfirmed(steps, self.attempts, pairs)
         judged = self.unconfirmed.review(verdicts(pairing, checker, ask, self.case.assertion_value or ""))

@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import Any
-from unicodedata import combining, decomposition
 
 from app.replay.compare import equal
 from app.replay.forms import joined_form
 from app.replay.kinds import AROUND_WORDS, EAST_ASIAN
+from app.replay.tables import TABLES
 from app.replay.texts.value_kinds import plainly
 from app.replay.texts.words import TITLES
 from app.replay.types import Effect
 from app.values.budget import WorkBudget
 from app.values.storable import decode_json
-from app.values.unicode import nfkc
+from app.values.unicode import nfkc, without_accents
 
 LONGEST = 1_000  # characters of a text that may be a name
 _SPELLED_OUT = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "ø": "oe", "æ": "ae", "ł": "l", "đ": "d"})
 _HYPHEN = re.compile(r"(?<=[^\W\d])-(?=[^\W\d])")
-_WITH_CODE, _NATIONAL = re.compile(r"(?:\+|00)[1-9][0-9 ()./-]*", re.ASCII), re.compile(r"0[1-9][0-9 ()./-]*", re.ASCII)
+_WITH_CODE, _NATIONAL = (
+    re.compile(r"(?:\+|00)[1-9][0-9 ()./-]*", re.ASCII),
+    re.compile(r"0?[1-9][0-9 ()./-]*", re.ASCII),
+)
 _NO_DIGITS = re.compile("[^0-9]|^00")
 _LONGEST_NUMBER, _FEWEST_DIGITS, _CODE_DIGITS = 30, 6, range(1, 4)
+_NOUN, _SHORTEST_NOUN = re.compile("[a-z_-]{1,50}"), 3
+RESOURCES: dict[str, str] = {name: names.split()[0] for names in TABLES["forms"]["resources"] for name in names.split()}
+"""The name of each kind of Kubernetes by its spellings."""
 _BETWEEN_NAMES = re.compile(r"[\s・·]")
 _BETWEEN_ENTRIES = re.compile(r"[,;\n]")
 
@@ -36,9 +41,11 @@ def text_note(left: str, right: str, effect: Effect, *, is_fixed: bool) -> str:
         return "the same letters and digits, separated differently"
     if any(_is_international(*pair) or _is_dialled(*pair) for pair in ((left, right), (right, left))):
         return "the same telephone number, with the code of a country"
+    if _are_one_noun(left, right, effect):
+        return "the same word in singular and plural, or its short form"
     if is_fixed or max(len(left), len(right)) > LONGEST:
         return ""
-    if any(spelled(left) == spelled(right) for spelled in (_without_accents, _spelled_out)):
+    if any(spelled(left) == spelled(right) for spelled in (without_accents, _spelled_out)):
         return "the same letters, with other accents"
     if EAST_ASIAN.search(unspaced := _unspaced(left)) and unspaced == _unspaced(right):
         return "the same characters, with other spaces or widths"
@@ -53,7 +60,7 @@ def _is_international(whole: str, national: str) -> bool:
     is_short = max(len(whole), len(national)) <= _LONGEST_NUMBER
     if not (is_short and _WITH_CODE.fullmatch(whole) and _NATIONAL.fullmatch(national)):
         return False
-    digits, subscriber = _NO_DIGITS.sub("", whole), _NO_DIGITS.sub("", national)[1:]
+    digits, subscriber = _NO_DIGITS.sub("", whole), _NO_DIGITS.sub("", national).removeprefix("0")
     code = len(digits) - len(subscriber)
     return len(subscriber) >= _FEWEST_DIGITS and digits.endswith(subscriber) and code in _CODE_DIGITS
 
@@ -64,6 +71,15 @@ def _is_dialled(left: str, right: str) -> bool:
     if not (is_short and left[:1] == "+" and right[:2] == "00" and _WITH_CODE.fullmatch(left)):
         return False
     return bool(_WITH_CODE.fullmatch(right)) and _NO_DIGITS.sub("", left) == _NO_DIGITS.sub("", right)
+
+
+def _are_one_noun(left: str, right: str, effect: Effect) -> bool:
+    """Return whether two words name one kind of Kubernetes, or one in a read is the other's plural in English."""
+    one, other = sorted((left.strip().lower(), right.strip().lower()), key=len)
+    if other in RESOURCES:
+        return RESOURCES[other] == RESOURCES.get(one)
+    is_noun = effect == "read" and len(one) >= _SHORTEST_NOUN and _NOUN.fullmatch(one) is not None
+    return is_noun and other in (f"{one}s", f"{one}es", f"{one.removesuffix('y')}ies")
 
 
 def list_note(left: Any, right: Any, budget: WorkBudget) -> str:
@@ -116,15 +132,3 @@ def _unspaced(text: str) -> str:
 
 def _spelled_out(text: str) -> str:
     return text.casefold().translate(_SPELLED_OUT)
-
-
-def _without_accents(text: str) -> str:
-    return "".join(letter for char in text.casefold() if not combining(letter := _letter(char)))
-
-
-@lru_cache(4096)
-def _letter(char: str) -> str:
-    """Return the letter of a character that has accents."""
-    while (parts := decomposition(char)) and parts[0] != "<":
-        char = chr(int(parts.split()[0], 16))
-    return char

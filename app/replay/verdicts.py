@@ -33,7 +33,8 @@ class Pairing:
 
     `optional` are the steps that may be left out, each with the reason. `not_reached` is the reason why the turn was
     not completed: an unpaired step has then not run. If it is None, an unpaired step has failed. A reader decides a
-    call that is `asserted`, even if its arguments are the recorded ones.
+    call that is `asserted`, even if its arguments are the recorded ones. A call that is `excused` has other arguments,
+    and a reader has passed it.
     """
 
     steps: Sequence[CaseStep]
@@ -42,6 +43,7 @@ class Pairing:
     optional: Mapping[int, str] = field(default_factory=dict)
     not_reached: str | None = None
     asserted: Mapping[int, Assertion] = field(default_factory=dict)
+    excused: Mapping[int, StepJudgement] = field(default_factory=dict)
 
     @property
     def extra(self) -> tuple[ProducedStep, ...]:
@@ -63,7 +65,7 @@ def verdicts(pairing: Pairing, checker: Checker, ask: AskTurn, assertion: str = 
         for index, comparison in sorted(comparisons.items())
         if comparison.open and (opened := _open_step(index, steps[index], comparison, checker, assertion))
     ]
-    judgements = ask(open_steps) if ask and open_steps else {}
+    judgements = {**(ask(open_steps) if ask and open_steps else {}), **pairing.excused}
     calls = Counter(step.name for step in produced if step.kind == "tool_call")
     beyond = {arguments_key(step) for step in pairing.extra if step.kind == "tool_call"}
     return tuple(

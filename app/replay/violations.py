@@ -4,11 +4,14 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from reprise_formats.replay_words import EFFECTS
+
 from app.chat import ToolCall
 from app.replay.call_arguments import arguments_of
 from app.replay.effects import Tool
 from app.replay.findings import AnsweredBy, Violation, ViolationKind
 from app.replay.matching import lowest_bit
+from app.replay.secret_reads import reads_secret
 from app.replay.types import CaseStep, Order
 from app.replay.wording import shown_json
 
@@ -76,8 +79,8 @@ def lost_tools(
             name,
             turn,
             None,
-            f"Turn {turn + 1}: the recording calls {name}, and the draft does not offer it. Put {name} back into the "
-            f"draft's tools, or set lost to allow for {name} in the test case.",
+            f"Turn {turn + 1}: the recording calls {name}, which was not offered now. Offer {name} again, or allow in "
+            f"the test case that {name} is lacking.",
         )
         for name in called
         if name not in there and tools[name].lost == "fail"
@@ -176,28 +179,30 @@ def _violation(kind: ViolationKind, turn: int, attempt: Attempt, differs: str, r
     beyond = f"The recording has {_times(recorded)} of {name} in this turn, and this is one more"
     if not recorded:
         beyond = f"The recording has no call of {name} in this turn"
-    harmless = "by_call" if tool.decided_by(attempt.call.arguments) else "read"
+    secret = ". The call reads a secret" if reads_secret(attempt.call.arguments) else ""
+    harmless = EFFECTS["by_call"] if tool.decided_by(attempt.call.arguments) else EFFECTS["read"]
     unlike = f"It differs from the recorded call: {differs}" if differs else f"{beyond}, without a result"
     advice = {
         "never": f"{called}. The test case never allows a call of {name}. Change the draft so that it does without "
-        f"{name}, or set never to false for {name}.",
+        f"{name}, or allow calls of {name} in the test case.",
         "max_calls": f"{called}. The test case allows {tool.max_calls} calls of {name} in all. Change the draft so "
-        f"that it calls {name} less often, or raise maxCalls for {name}.",
-        "extra_write": f"{called}. {beyond}, which changes something. Change the draft so that it does not make this "
-        f"call. If the call is right, set extra to allow for {name}; if it changes nothing, set its effect to "
-        f"{harmless}.",
-        "extra_read": f"{called}. {beyond}. Change the draft, or set extra to allow for {name}.",
+        f"that it calls {name} less often, or allow more calls of {name} in the test case.",
+        "extra_write": f"{called}. {beyond}. The call changes something. Change the draft so that it does not make "
+        f"this call. If the call is right, allow calls of {name} beyond the recording in the test case; if it changes "
+        f'nothing, set the effect of {name} there to "{harmless}".',
+        "extra_read": f"{called}. {beyond}{secret}. Change the draft, or allow calls of {name} beyond the recording in "
+        "the test case.",
         "unanswered_write": f"{called}. {unlike}. The call was not answered, because {name} changes something. Change "
         f"the draft. If the call is right, define in the test case how the arguments of {name} may differ.",
         "repeated_write": f"{called} again, after this call had failed on purpose. It may have had its effect all the "
-        f"same. Change the draft so that it does not repeat the call. If a call of {name} may safely be repeated, set "
-        f"idempotent to true for {name}.",
+        f"same. Change the draft so that it does not repeat the call. If a call of {name} may safely be repeated, "
+        f"allow that in the test case.",
     }
     message = advice[kind]
     if kind == "extra_write" and attempt.after_fault:
         message = (
-            f"{called}, after another call had failed on purpose. {beyond}, which changes something. Change the draft "
-            "so that it changes nothing else instead, and reports what was not possible."
+            f"{called}, after another call had failed on purpose. {beyond}. The call changes something. Change the "
+            "draft so that it changes nothing else instead, and reports what was not possible."
         )
     if kind == "extra_write" and attempt.removed:
         message = (
@@ -215,6 +220,6 @@ def _order_violation(turn: int, attempt: Attempt, before: str) -> Violation:
     name = attempt.call.name
     message = (
         f"Turn {turn + 1}: {name} was called before {before}, which came first in the recording. Change the draft so "
-        f"that it waits for {before}, or set order to any in the test case."
+        f"that it waits for {before}, or allow any order of tool calls in the test case."
     )
     return Violation("order", name, turn, attempt.call.arguments, message)

@@ -282,8 +282,10 @@ def lacks_of(spans: Iterable[TurnSpan], user: str | None, files: Sequence[Media]
         else:
             yield f"No message content was recorded: {capture_advice(span.scope for span in chats)}."
     if missing := dict.fromkeys(gap.message for gap in gaps if gap.kind != "cut"):
-        begin = "Content is elsewhere" if "content_elsewhere" in kinds else "The recording lacks what the model saw"
-        yield f"{begin}: {'; '.join(list(missing)[:_MAX_NAMED])}."
+        is_elsewhere = "content_elsewhere" in kinds
+        begin = "Content is elsewhere" if is_elsewhere else "The recording lacks what the model saw"
+        remedy = " Import the spans with a copy of it: reprise import otlp --content." if is_elsewhere else ""
+        yield f"{begin}: {'; '.join(list(missing)[:_MAX_NAMED])}.{remedy}"
 
 
 def _has_content(span: TurnSpan, key: str) -> bool:

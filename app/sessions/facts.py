@@ -7,7 +7,7 @@ from itertools import chain
 from math import inf
 from operator import itemgetter
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import structs
@@ -94,7 +94,8 @@ class TurnFacts(TurnOutline, frozen=True, gc=False):
         ordered = sorted([(span_key(span), span) for span in spans], key=itemgetter(0))
         read = [_turn_span(span, budget) for _, span in ordered]
         mark_copies(read)
-        opening, agent_opening, root_opening = _openings(read)
+        kinds = _Kinds.of(read)
+        opening, agent_opening, root_opening = _openings(read, kinds)
         rank, conversation = _best_conversation(ordered)
         return cls(
             start_ns=ordered[0][1].start_ns,
@@ -106,10 +107,10 @@ class TurnFacts(TurnOutline, frozen=True, gc=False):
             conversation_rank=rank,
             agent_opening=agent_opening,
             root_opening=root_opening,
-            response=_last_response(read),
-            has_agent_tokens=not any(span.normal.is_chat for span in read) and any(map(has_agent_tokens, read)),
+            response=_last_response(kinds.chats),
+            has_agent_tokens=not kinds.chats and any(map(has_agent_tokens, kinds.agents)),
             around_turns=first_end_and_last_start(read),
-            **_facts_of(read, [span for span in read if span.is_chat]),
+            **_facts_of(read, kinds, [span for span in kinds.chats if span.copy_of is None]),
         )
 
     @property
@@ -226,37 +227,58 @@ def _key(span: TurnSpan) -> Key:
     return (span.full.start_ns, span.full.end_ns, bytes.fromhex(span.span_id))
 
 
-def _facts_of(spans: Sequence[TurnSpan], payers: Sequence[TurnSpan]) -> dict[str, Any]:
+class _Kinds(NamedTuple):
+    """The model calls, tool calls and agents of a turn, copies among them. A span is of one kind or of none."""
+
+    chats: list[TurnSpan]
+    tools: list[TurnSpan]
+    agents: list[TurnSpan]
+
+    @classmethod
+    def of(cls, spans: Iterable[TurnSpan]) -> _Kinds:
+        kinds = cls([], [], [])
+        chats, tools, agents = kinds
+        for span in spans:
+            normal = span.normal
+            if normal.is_chat:
+                chats.append(span)
+            elif normal.is_tool:
+                tools.append(span)
+            elif normal.is_agent:
+                agents.append(span)
+        return kinds
+
+
+def _facts_of(spans: Sequence[TurnSpan], kinds: _Kinds, payers: Sequence[TurnSpan]) -> dict[str, Any]:
     """Return what spans of a turn in which copies are marked add up to, as fields of `TurnFacts`.
 
     `payers` are the spans that have the tokens.
     """
-    all_chats = [span for span in spans if span.normal.is_chat]
-    all_tools = [span for span in spans if span.normal.is_tool]
-    tools = [span for span in all_tools if span.copy_of is None]
-    failed = [span for span in tools if span.failed]
+    tools = [span for span in kinds.tools if span.copy_of is None]
+    all_failed = [span for span in spans if span.copy_of is None and span.failed]
+    failed = [span for span in all_failed if span.normal.is_tool]
     calls = summed(chain.from_iterable(map(_calls, payers)))
     return {
         "usage": sum((summed_calls.usage for summed_calls in calls), Usage()),
         "models": _kept([span.normal.model for span in payers]),
-        "errors": sum([span.failed for span in spans if span.copy_of is None]),
+        "errors": len(all_failed),
         "tool_calls": len(tools),
         "tool_errors": len(failed),
         "tools": _kept([span.tool_name for span in tools]),
-        "failed_tools": _kept(span.tool_name for span in failed),
+        "failed_tools": _kept([span.tool_name for span in failed]),
         "user": min(filter(None, [_user(span) for span in spans if span.normal.names_user]), default=None),
         "calls": calls,
         "edition": EDITION,
-        "chats_extent": _extent(all_chats),
-        "tools_extent": _extent(all_tools),
-        "has_agent": any(span.normal.is_agent for span in spans),
+        "chats_extent": _extent(kinds.chats),
+        "tools_extent": _extent(kinds.tools),
+        "has_agent": bool(kinds.agents),
     }
 
 
-def _last_response(spans: Sequence[TurnSpan]) -> tuple[Key, str] | None:
-    """Return the response id of the last model call that has one, after the key of the span. Spans are in key order."""
-    for span in reversed(spans):
-        if span.normal.is_chat and (name := span.normal.response_id or span.normal.span.text(_OF_AI_SDK)):
+def _last_response(chats: Sequence[TurnSpan]) -> tuple[Key, str] | None:
+    """Return the response id of the last model call that has one, after the key of the span. Calls are in key order."""
+    for span in reversed(chats):
+        if name := span.normal.response_id or span.normal.span.text(_OF_AI_SDK):
             return _key(span), name[:MAX_CONVERSATION_ID]
     return None
 
@@ -284,7 +306,7 @@ def recounted(facts: TurnFacts, spans: Iterable[StoredSpan], records: Records = 
     payers = paying(read)
     counts_agents = any(not span.is_chat for span in payers)
     turns = len(divided(read))
-    return structs.replace(facts, counts_agents=counts_agents, turns=turns, **_facts_of(read, payers))
+    return structs.replace(facts, counts_agents=counts_agents, turns=turns, **_facts_of(read, _Kinds.of(read), payers))
 
 
 def version_of(attributes: Mapping[str, Any], hashes: Container[str]) -> str | None:
@@ -312,20 +334,21 @@ def _turn_span(span: Span, budget: WorkBudget) -> TurnSpan:
     return TurnSpan(span.span_id.hex(), span.scope, full, Normalised(view))
 
 
-def _openings(spans: Sequence[TurnSpan]) -> list[Opening | None]:
+def _openings(spans: Sequence[TurnSpan], kinds: _Kinds) -> list[Opening | None]:
     """Return the openings of model calls, agents and root pipelines, of which only the first that there is.
 
     Spans are in key order.
     """
-    kinds = (
-        (span for span in spans if span.normal.is_chat),
-        (span for span in spans if span.normal.is_agent),
-        (span for span in spans if span.is_root_pipeline),
-    )
-    openings: list[Opening | None] = []
-    for of_kind in kinds:
-        openings.append(None if any(openings) else next(filter(None, map(_opening, of_kind)), None))
+    openings = [_first_opening(kinds.chats), None, None]
+    if openings[0] is None and (of_agents := _first_opening(kinds.agents)):
+        openings[1] = of_agents
+    elif openings[0] is None:
+        openings[2] = _first_opening([span for span in spans if span.is_root_pipeline])
     return openings
+
+
+def _first_opening(spans: Iterable[TurnSpan]) -> Opening | None:
+    return next(filter(None, map(_opening, spans)), None)
 
 
 def _opening(span: TurnSpan) -> Opening | None:

@@ -135,7 +135,7 @@ class CallSums:
 
     def add(self, calls: Iterable[ModelCalls], before: Iterable[ModelCalls] = ()) -> None:
         """Add calls, and subtract the ones that were added `before`."""
-        for model_calls in chain(calls, map(_negative, before)):
+        for model_calls in chain(calls, map(_negative, before)) if before else calls:
             _add(self._sums, model_calls)
             if len(self._sums) > _SUMS_MAX:
                 self._sums = {kept.key: kept for kept in _within(self._sums, SESSION_CALLS_MAX, _SESSION_BYTES)}

@@ -188,7 +188,10 @@ class TurnSpan(Struct, eq=False, dict=True):
     @property
     def modalities(self) -> tuple[ModalityTokens, ...] | None:
         """The tokens of sound and images of a model call, those of a copy where only the copy has them."""
-        recorded = (span.normal.modalities for span in (self, *self.copies))
+        own_counts = self.normal.modalities
+        if own_counts is not None or not self.copies:
+            return own_counts
+        recorded = (copy.normal.modalities for copy in self.copies)
         return next((counts for counts in recorded if counts is not None), None)
 
     @property

@@ -70,11 +70,14 @@ def _names(
     return _text({_line(kind, name) for kind, names in named for name in names})
 
 
+_NOTHING = SessionSums()
+
+
 class SessionTotals:
     """Adds up turns of one session. Their names are joined some at a time: each text may have `NAMES_MAX` of them."""
 
     def __init__(self) -> None:
-        self.sums = SessionSums()
+        self.sums = _NOTHING
         self.calls = CallSums()
         self.active = 0
         self.start_ns, self.last_ns = MAX_INT64, 0
@@ -84,7 +87,9 @@ class SessionTotals:
 
     def add(self, facts: TurnFacts, before: TurnFacts | None = None) -> None:
         """Add a turn; `before` are the facts that the session has of it."""
-        self.sums = self.sums.plus(SessionSums.of(facts))
+        sums = SessionSums.of(facts)
+        # Most sessions of a batch have one turn in it.
+        self.sums = sums if self.sums is _NOTHING else self.sums.plus(sums)
         self.calls.add(facts.calls, before.calls if before else ())
         self.start_ns, self.last_ns = min(self.start_ns, facts.start_ns), max(self.last_ns, facts.end_ns)
         if before:
@@ -130,6 +135,8 @@ class SessionTotals:
 def with_names(*texts: str) -> str:
     """Return sets of names as lines of one text, which begins with a line end, so that each name can be found."""
     first, *others = texts
+    if not others:
+        return first
     known, added = set(first.split("\n")), set(chain.from_iterable(text.split("\n") for text in others))
     return first if added <= known else _text(known | added)
 

@@ -41,11 +41,13 @@ def _has_others(value: Any, budget: WorkBudget) -> bool:
     while levels:
         for part in levels[-1]:
             budget.spend(1)
-            if isinstance(part, str) and not part.isascii():
+            if isinstance(part, str):
+                if part.isascii():
+                    continue
                 budget.read(part)
                 if nfc(part) != part:
                     return True
-            elif isinstance(part, list | dict):
+            elif isinstance(part, (list, dict)):
                 levels.append(chain(part, part.values()) if isinstance(part, dict) else iter(part))
                 break
         else:

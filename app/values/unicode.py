@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from unicodedata import combining, is_normalized, normalize
+from unicodedata import combining, decomposition, is_normalized, normalize
 
 MARKS_MAX = 30
 """Non-starters that may follow each other in a stream-safe text, counted in the NFKD of its characters."""
@@ -142,3 +142,16 @@ def _cut(text: str, begin: int) -> int:
 @lru_cache(4096)
 def _first(char: str) -> str:
     return normalize("NFKD", char)[0]
+
+
+def without_accents(text: str) -> str:
+    """Return a text in lower case without the accents of its letters."""
+    return "".join(letter for char in text.casefold() if not combining(letter := _letter(char)))
+
+
+@lru_cache(4096)
+def _letter(char: str) -> str:
+    """Return the letter of a character that has accents."""
+    while (parts := decomposition(char)) and parts[0] != "<":
+        char = chr(int(parts.split()[0], 16))
+    return char

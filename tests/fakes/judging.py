@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.fakes.wire import Reply
 
-_PART = re.compile(r"^\[begin (.+) (\S+)\]\n(.*?)\n\[end \1 \2\]$", re.DOTALL | re.MULTILINE)
+_BEGIN = re.compile(r"^\[begin (.+) (\S+)\]\n", re.MULTILINE)
 
 
 def finding(why: str = "It does not.", **more: Any) -> dict[str, Any]:
@@ -30,7 +30,14 @@ def is_question(body: dict[str, Any]) -> bool:
 
 def parts_of(question: str) -> dict[str, str]:
     """Return the text of each part of a question, by its name, such as `produced 3`."""
-    return {part[1]: part[3] for part in _PART.finditer(question)}
+    parts, place = dict[str, str](), 0
+    while begin := _BEGIN.search(question, place):
+        # A search for a text is many times as fast as a pattern that tries each character for the end.
+        end = question.find(f"\n[end {begin[1]} {begin[2]}]", begin.end())
+        if end >= 0:
+            parts[begin[1]] = question[begin.end() : end]
+        place = max(begin.end(), end)
+    return parts
 
 
 def judging(decide: Callable[[str, str], str]) -> Callable[[dict[str, Any]], Reply]:

@@ -9,13 +9,17 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from app.audit.probes import Probe, draw_probes
+from app.replay.checks import Checker
 from app.replay.conversation import recorded_past, result_text
-from app.replay.judge_question import parts, question
+from app.replay.effects import tools_of
+from app.replay.findings import ProducedCall
+from app.replay.judge_question import enclosed, parts, task
 from app.replay.judging import JudgedCall, JudgedTurn, OpenStep, StepEvidence
 from app.replay.rubric import RUBRIC_ID, instruction
 from app.replay.texts.facts import compare_facts
@@ -38,11 +42,9 @@ def main(folder: Path) -> None:
     for place, probe in enumerate(sorted(probes, key=_hash), 1):
         source = used[probe.test_case_id]
         turn = judged_turn(source, probe)
-        document = {
-            "id": place,
-            "rubric": RUBRIC_ID,
-            "question": question(parts(turn, turn.steps), turn.steps, NONCE),
-        }
+        shown = enclosed(parts(turn, turn.steps), lambda: NONCE)
+        assert shown
+        document = {"id": place, "rubric": RUBRIC_ID, "question": f"{shown[1]}\n\n{task(turn.steps)}"}
         (folder / "probes" / f"{place:03}.json").write_text(json.dumps(document, ensure_ascii=False, indent=1) + "\n")
         labels[place] = {
             "planted": probe.planted,
@@ -74,14 +76,15 @@ def judged_turn(source: Source, probe: Probe) -> JudgedTurn:
         results=[step.result for step in before if isinstance(step, CheckedCall)],
     )
     facts = compare_facts(recorded, produced, known)
-    open_step = OpenStep(
-        probe.step,
-        "answer" if step.kind == "answer" else "arguments",
-        step.name if isinstance(step, CheckedCall) else None,
-        recorded,
-        produced,
-        StepEvidence(facts.kept, facts.lost, facts.invented),
-    )
+    name, evidence, result = None, StepEvidence(facts.kept, facts.lost, facts.invented), ""
+    if isinstance(step, CheckedCall):
+        name, checker = step.name, Checker(tools_of(source.case, source.tools), lambda: known)
+        compared = checker.compare(step, ProducedCall(name, probe.produced, "", "read", "none"))
+        is_excusable = compared.result == "failed" and compared.is_excusable
+        evidence = replace(evidence, differences=(compared.differs,) if is_excusable else compared.form)
+        result = result_text(step) if is_excusable else ""
+    kind: Literal["answer", "arguments"] = "answer" if step.kind == "answer" else "arguments"
+    open_step = OpenStep(probe.step, kind, name, recorded, produced, evidence, result=result)
     return JudgedTurn(source.instruction, past, turn.user or "", calls, (open_step,))
 
 

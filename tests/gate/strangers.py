@@ -57,7 +57,6 @@ class Draft:
         return replay(self.source.case, ports).status
 
 
-@cache
 def drafts(of: str, *, confirmed: str = "") -> tuple[Draft, ...]:
     """Return the drafts of a set of agents.
 
@@ -65,6 +64,11 @@ def drafts(of: str, *, confirmed: str = "") -> tuple[Draft, ...]:
     tools that the writer of the file lists as reads, with `only NAME` nothing of what the reader NAME proposes, and
     without it nothing, nor does any reader propose something.
     """
+    return _all_drafts(of, confirmed)
+
+
+@cache
+def _all_drafts(of: str, confirmed: str) -> tuple[Draft, ...]:
     return tuple(_drafts(of, confirmed))
 
 
@@ -88,8 +92,13 @@ def _drafts(of: str, confirmed: str) -> Iterator[Draft]:
         yield Draft(source, probe.kind, probe.planted, probe)
 
 
-@cache
 def verdicts(of: str, chance: float | None, repeat: int = 0, *, confirmed: str = "") -> tuple[str, ...]:
+    return _verdicts(of, chance, repeat, confirmed)
+
+
+@cache
+def _verdicts(of: str, chance: float | None, repeat: int, confirmed: str) -> tuple[str, ...]:
+    # Called with all of its arguments by place: for the cache, `of, chance` and `of, chance, 0` differ.
     return tuple(draft.verdict(chance, repeat) for draft in drafts(of, confirmed=confirmed))
 
 

@@ -18,7 +18,8 @@ DOCUMENTS = [json.loads(file.read_text()) for file in FILES]
 def verdict_of(probe: dict[str, Any]) -> JudgeVerdict:
     """Read a reply as the judge's replies are read: a quote that is not in its text needs review."""
     number = probe["reply"]["steps"][0]["step"]
-    step = OpenStep(number, "answer", None, probe["recorded"], probe["produced"], StepEvidence())
+    texts = probe["recorded"], probe["produced"]
+    step = OpenStep(number, "answer", None, *texts, StepEvidence(), result=probe.get("result", ""))
     (judgement,) = read_reply(Answer(json.dumps(probe["reply"], ensure_ascii=False)), [step], "reader")
     return judgement.verdict
 

@@ -25,6 +25,9 @@ AGENTS = {
     "ninth": 8,
     "tenth": 8,
     "eleventh": 8,
+    "twelfth": 11,
+    "thirteenth": 11,
+    "fourteenth": 13,
 }
 SMALL = {"ascensori", "kirchenorgel"}  # agents with fewer drafts, each of which has a label that was read once
 READERS = [("sixth", "writer"), ("sixth", "blind"), ("seventh", "blind"), ("eighth", "blind"), ("ninth", "blind")]
@@ -128,8 +131,6 @@ def test_a_reader_proposed_the_true_effects(of: str, reader: str) -> None:
 # What rules decide wrongly as long as no person has confirmed that these tools read: all are harmless, and fail.
 WRONG = {
     "fourth": {
-        "cards: looks at the stock again before the hold",
-        "cards: searches twice",
         "muzeum: looks for places again before it sells",
         "muzeum: looks for places twice",
         "muzeum: reads prices twice",
@@ -137,16 +138,11 @@ WRONG = {
         "ryokan: looks twice",
     },
     "fifth": {
-        "cangchu: reads the stock again before it moves",
-        "cangchu: reads the stock twice",
         "cangchu: reads the supplier twice",
-        "cangchu: searches the rules twice",
         "danji: reads the fees twice",
         "danji: reads the household again before it reserves",
         "danji: reads the household twice",
         "pinceszet: calculates twice",
-        "pinceszet: looks at the stock again before it orders",
-        "pinceszet: looks at the stock twice",
         "teleskop: looks for the window again before it writes",
         "teleskop: looks for the window twice",
     },

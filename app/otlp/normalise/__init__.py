@@ -104,8 +104,13 @@ class Normalised:
         self.is_pipeline = self.operation in PIPELINES
 
     def _first(self, fact: str) -> Any:
+        span = self.span
         for read, _ in self._readers[fact]:
-            if (value := _answer(read, self.span)) is not None:
+            try:  # as `_answer` does, without a call for each fact of each span
+                value = read(span)
+            except UNREADABLE:
+                continue
+            if value is not None:
                 return value
         return None
 

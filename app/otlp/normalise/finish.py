@@ -7,7 +7,7 @@ from typing import Any
 
 from app.values.python_text import recorded_container
 
-_OF_MESSAGES = ("finish_reason", "finishReason", "stop_reason", "stopReason")
+_OF_MESSAGES = frozenset({"finish_reason", "finishReason", "stop_reason", "stopReason"})
 _OF_SPANS = (
     *("gen_ai.response.finish_reasons", "gen_ai.response.finish_reason", "gen_ai.response.stop_reason"),
     *("gen_ai.completion.0.finish_reason", "llm.completions.0.finish_reason", "llm.response.finish_reason"),
@@ -19,7 +19,9 @@ _LENGTH_MAX = 64
 
 def asks_for_tools(message: Mapping[str, Any]) -> bool:
     """Return whether a message's finish reason is that tools are to be called."""
-    return any(_is_of_tools(message[key]) for key in _OF_MESSAGES if key in message)
+    if _OF_MESSAGES.isdisjoint(message):
+        return False
+    return any(_is_of_tools(message[key]) for key in _OF_MESSAGES & message.keys())
 
 
 def recorded_reason(attributes: Mapping[str, Any]) -> bool | None:

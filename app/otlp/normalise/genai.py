@@ -62,8 +62,8 @@ class GenAI(Convention):
         return messages
 
     def operation(self, span: SpanView) -> str | None:
-        named = span.text("gen_ai.operation.name")
-        return None if named is None else ALIASES.get(named, named)
+        named = span.attributes.get("gen_ai.operation.name")
+        return ALIASES.get(named, named) if isinstance(named, str) and named else None
 
     def tool(self, span: SpanView) -> ToolUse | None:
         # OpenLLMetry copies what its wrappers of functions record to the conventions' names.

@@ -35,6 +35,7 @@ RESPONSE_WRAPPERS = frozenset(
 )
 _OWN_IDS = ("tool_call_id", "toolCallId", "tool_use_id", "toolUseId", "call_id")
 _IDS = (*_OWN_IDS, "id", "ref")
+_ANSWERED = frozenset(_OWN_IDS[:2])
 _VALUES = ("response", "result", "output", "content", "structuredContent", "results", "outputs", "tools")
 _TEXT_BLOCKS = ("text", "input_text", "output_text", None)
 # The AI SDK writes the kind of a result with it.
@@ -94,7 +95,7 @@ def read_tool_message(message: dict[str, Any]) -> ToolResponse | None:
 
 def answers_a_call(message: dict[str, Any]) -> bool:
     """Return whether a message names the call that it answers, whatever its role is."""
-    return _text(message, _OWN_IDS[:2]) != ""
+    return not _ANSWERED.isdisjoint(message) and _text(message, _OWN_IDS[:2]) != ""
 
 
 def _response(fields: dict[str, Any]) -> ToolResponse | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -19,6 +20,7 @@ from app.models.language_models import LanguageModel
 from app.providers.catalogue import Catalogue, ModelEntry
 from app.providers.vendors import CUSTOM
 from app.services.language_models.credentials import address_details, check_base_url
+from app.services.language_models.substitutes import substitute
 from app.timestamps import Now
 
 # Seconds for which a process may use a model that another process has changed.
@@ -118,8 +120,18 @@ class ModelService:
         rows = language_models.find_models_named(connection, organization_id=organization_id, name=name)
         usable = [model for model in rows if model.usable and model.name == name]
         if not usable:
-            raise Invalid(f"{field}: The model {name!r} is not enabled for this organization.")
+            refusal = f"{field}: The model {name!r} is not enabled for this organization"
+            if any(model.name == name for model in rows):
+                raise Invalid(f"{refusal}.")
+            raise Invalid(f"{refusal}: Reprise does not know it.{_advice(name, _list(connection, organization_id))}")
         return usable[0]
+
+
+def _advice(name: str, models: Sequence[LanguageModel]) -> str:
+    """Return what to do about a name that is not known, with the nearest one of its family if there is one."""
+    vendors = dict.fromkeys((model.vendor for model in models), "")
+    nearest = substitute(name, models, vendors, other_vendors=False)
+    return f"{f' The nearest is {nearest.name!r}.' if nearest else ''} Add other models on the page Settings, Models."
 
 
 def is_fallback(model: LanguageModel) -> bool:

@@ -19,7 +19,7 @@ from app.otlp.decode import span_of
 from app.otlp.mask_texts import MaskingBudget
 from app.otlp.masking import EVERY, MASK, Masking, Rule
 from app.otlp.prompt_ids import BadSpan
-from app.otlp.span import MAX_SCOPE, MAX_SHOWN, Rejection, Span, too_large
+from app.otlp.span import MAX_ID, MAX_SCOPE, MAX_SHOWN, Rejection, Span, too_large
 
 # A change of the rules reaches every process after this time.
 CACHE_S = 5.0
@@ -102,7 +102,13 @@ def _too_deep(span: Span, masking: Masking) -> Rejection:
 
 
 def _without(rejection: Rejection, masking: Masking) -> Rejection:
-    return replace(rejection, name=masking.cut(rejection.name, MAX_SHOWN), reason=masking.text(rejection.reason))
+    return replace(
+        rejection,
+        trace_id=masking.id(rejection.trace_id, MAX_ID),
+        span_id=masking.id(rejection.span_id, MAX_ID),
+        name=masking.cut(rejection.name, MAX_SHOWN),
+        reason=masking.text(rejection.reason),
+    )
 
 
 @dataclass(frozen=True, slots=True)

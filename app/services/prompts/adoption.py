@@ -19,7 +19,9 @@ from app.models.api_keys import ApiKey
 from app.models.audit_log import SYSTEM, Actor
 from app.models.queries import insert_row
 from app.redis_store.epochs import Epochs
-from app.services.language_models.service import ModelService
+from app.services.language_models.credentials import CredentialService
+from app.services.language_models.service import ModelService, is_fallback
+from app.services.language_models.substitutes import substitute
 from app.services.prompts import drafts
 from app.services.prompts.content import TOOLS_MAX, TOOLS_VALUES_MAX, PromptContent
 from app.services.prompts.drafts import DraftChange
@@ -40,6 +42,10 @@ NO_WRITE = "This key may not make a prompt: the first trace of an agent needs a 
 log = structlog.get_logger(__name__)
 
 
+class TooManyAgents(Invalid):
+    """The project has `AGENTS_MAX` agents."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdoptionService:
     """`checked_config` returns a prompt's configuration as the API stores it, or raises `Invalid`."""
@@ -47,6 +53,7 @@ class AdoptionService:
     database: Database
     now: Now
     models: ModelService
+    credentials: CredentialService
     editor: PromptEditor
     epochs: Epochs
     checked_config: Callable[[dict[str, Any]], dict[str, Any]]
@@ -61,12 +68,12 @@ class AdoptionService:
             raise Forbidden(NO_WRITE)
 
     def make(self, key: ApiKey, name: str) -> AgentRow:
-        """Make an agent with an empty prompt, or return the one of that name. Raises as `require_scope`."""
+        """Make an agent with an empty prompt, or return the one of that name; raises as the methods that it calls."""
         self.require_scope(key)
         return self.make_of(key.project_id, key.organization_id, name, actor=key.actor)
 
     def make_of(self, project_id: int, organization_id: int, name: str, *, actor: Actor = SYSTEM) -> AgentRow:
-        """Do as `make`, for a caller that has checked the key."""
+        """Do as `make`, for a caller that has checked the key. Raises `TooManyAgents`."""
 
         def make(connection: Connection) -> None:
             if agents.find_agent(connection, project_id=project_id, name=name) is None:
@@ -88,8 +95,8 @@ class AdoptionService:
     def _make(self, connection: Connection, project_id: int, organization_id: int, name: str, actor: Actor) -> None:
         """Make an empty prompt for an agent, which its first trace fills."""
         organizations.lock_organization(connection, organization_id)
-        if len(agents.list_agents(connection, project_id=project_id, limit=AGENTS_MAX)) == AGENTS_MAX:
-            raise Invalid(f"name: This project has {AGENTS_MAX:,} agents, which is the most.")
+        if agents.count_agents(connection, project_id=project_id) >= AGENTS_MAX:
+            raise TooManyAgents(f"name: This project has {AGENTS_MAX:,} agents, which is the most.")
         now, model = self.now(), self.models.default_or_first(connection, organization_id=organization_id)
         content = PromptContent(
             prompt_id=0,
@@ -130,16 +137,36 @@ class AdoptionService:
         )
 
     def _change(self, agent: AgentRow, recorded: RecordedAgent) -> None:
-        """Change the draft: without the model if it is none of the organization's, and without what can't be stored."""
-        change = DraftChange(value=recorded.instruction, model_name=recorded.model, config=self._config(recorded))
+        """Change the draft, without what can't be stored.
+
+        The model is the recorded one or a substitute for it, otherwise the one that the draft has.
+        """
+        model_name = self._usable_model(agent, recorded.model) if recorded.model else None
+        change = DraftChange(value=recorded.instruction, model_name=model_name, config=self._config(recorded))
+        plain = replace(change, config=self._config(replace(recorded, parameters={}, response_format={})))
         which: dict[str, Any] = {"project_id": agent.project_id, "prompt_id": agent.prompt_id}
-        try:
-            self.editor.change(**which, change=change, if_match=[UNTOUCHED], actor=SYSTEM)
-        except Invalid:
-            plain = replace(
-                change, model_name=None, config=self._config(replace(recorded, parameters={}, response_format={}))
-            )
-            self.editor.change(**which, change=plain, if_match=[UNTOUCHED], actor=SYSTEM)
+        for tried in (change, plain):
+            try:
+                self.editor.change(**which, change=tried, if_match=[UNTOUCHED], actor=SYSTEM)
+                return
+            except Invalid as error:
+                log.info("agent_adopted_in_part", prompt_id=agent.prompt_id, error=str(error))
+        self.editor.change(**which, change=replace(plain, model_name=None), if_match=[UNTOUCHED], actor=SYSTEM)
+
+    def _usable_model(self, agent: AgentRow, recorded: str) -> str | None:
+        """Return the recorded model if prompts can use it, else the nearest one that can be asked; None without any."""
+        with self.database.read() as connection:
+            organization_id = organizations.require_project(connection, agent.project_id).organization_id
+        models = self.models.list(organization_id=organization_id)
+        if any(model.usable and model.name == recorded for model in models):
+            return recorded
+        has_default = any(model.is_default and not is_fallback(model) for model in models)
+        credentials = {entry.vendor: entry.base_url for entry in self.credentials.list(organization_id)}
+        nearest = substitute(recorded, models, credentials, other_vendors=not has_default)
+        if nearest is None:
+            return None
+        log.info("agent_model_replaced", prompt_id=agent.prompt_id, recorded=recorded, model=nearest.name)
+        return nearest.name
 
     def _config(self, recorded: RecordedAgent) -> dict[str, Any]:
         """Return the recorded parameters, format of answers and tools, each if the API would accept it."""

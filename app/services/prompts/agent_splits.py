@@ -10,13 +10,12 @@ from dataclasses import dataclass
 import structlog
 from msgspec.structs import replace
 
-from app.errors import Invalid
 from app.models.agents import AGENT_NAME_MAX, AgentRow
 from app.models.span_bodies import SpanKey
 from app.otlp.names import text_of
 from app.otlp.span import Span
 from app.services.accounts.projects import Owners
-from app.services.prompts.adoption import AdoptionService
+from app.services.prompts.adoption import AdoptionService, TooManyAgents
 from app.sessions.agents import recorded_agent
 
 AGENTS_OF_BATCH = 50
@@ -44,7 +43,13 @@ class AgentSplitter:
                 of_agents[name].append(span)
         prompt_ids: dict[str, int] = {}
         for name in list(of_agents)[:AGENTS_OF_BATCH]:
-            agent = self._agent(project_id, name, of_agents[name], may_make=may_make)
+            try:
+                agent = self._agent(project_id, name, of_agents[name], may_make=may_make)
+            except TooManyAgents as error:
+                # The others of the batch are only looked up. The next batch asks again: there may be room.
+                log.warning("agent_not_made", name=name, error=str(error))
+                may_make = False
+                continue
             if agent is not None:
                 prompt_ids[name] = agent.prompt_id
         return [_moved(span, prompt_ids.get(names.get((span.trace_id, span.span_id), ""))) for span in spans]
@@ -54,11 +59,7 @@ class AgentSplitter:
         if agent is None:
             if not may_make or recorded_agent(spans) is None:
                 return None
-            try:
-                agent = self.adoption.make_of(project_id, self.owners.of_project(project_id), name)
-            except Invalid as error:
-                log.warning("agent_not_made", name=name, error=str(error))
-                return None
+            agent = self.adoption.make_of(project_id, self.owners.of_project(project_id), name)
         if agent.adopted_at is None:
             self.adoption.fill(project_id, name, spans)
         return agent

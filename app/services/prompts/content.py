@@ -11,7 +11,7 @@ import orjson
 
 from app.errors import Invalid
 from app.models.language_models import LanguageModel
-from app.models.prompt_versions import VersionRow
+from app.models.prompt_versions import SnapshotRow, VersionRow
 from app.models.prompts import PromptHead, PromptRow
 from app.providers import accepted
 from app.providers.types import ModelConfig, ModelRef
@@ -74,6 +74,14 @@ def content_of(
         row.config,
         placeholders,
         fallback,
+    )
+
+
+def content_of_snapshot(head: PromptHead, kept: SnapshotRow, model: LanguageModel) -> PromptContent:
+    """Return the content that was frozen for replays, which have no fallback model."""
+    placeholders = parse_placeholders(kept.placeholders)
+    return PromptContent(
+        head.id, head.name, None, kept.value, kept.instruction_format, model, kept.config, placeholders
     )
 
 

@@ -69,6 +69,13 @@ class PromptReader:
             return None
         return content_of(head, version.row, version.placeholders, model, fallback)
 
+    def has_models(self, head: PromptHead, content: PromptContent) -> bool:
+        """Return whether the cache has the content's models, unchanged."""
+        return all(
+            model is None or self._models.known(organization_id=head.organization_id, model_id=model.id) is model
+            for model in (content.model, content.fallback)
+        )
+
     def read_draft(
         self, connection: Connection, *, project_id: int, prompt_id: int, lock: bool = False
     ) -> tuple[PromptRow, PromptContent]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Required, TypedDict, Unpack
 
 from reprise_formats.placeholders import Rendering
@@ -29,6 +29,7 @@ class PromptView:
 
     head: PromptHead
     content: PromptContent
+    current: Current | None = field(default=None, compare=False)
 
     @property
     def etag(self) -> str | None:
@@ -45,12 +46,37 @@ class _KnownHead:
     until: float
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Current:
+    """The cached parts of a view of a version, for callers that keep what they make of it."""
+
+    known: _KnownHead
+    content: PromptContent
+    reader: PromptReader
+    monotonic: Callable[[], float]
+
+    @property
+    def project_id(self) -> int:
+        return self.known.head.project_id
+
+    def holds(self, epoch: bytes) -> bool:
+        """Return whether `PromptService.get` would return an equal view for this epoch, which it reads after a request.
+
+        False if it would have to read the database.
+        """
+        known = self.known
+        return (
+            known.epoch == epoch and self.monotonic() < known.until and self.reader.has_models(known.head, self.content)
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class RenderedVersion:
     """The content of a draft or version, and the instruction that it renders to."""
 
     content: PromptContent
     rendered: Rendering
+    current: Current | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,15 +160,19 @@ class PromptService:
                 commit_hash=commit_hash,
                 by_label=by_label,
             )
-        if epoch and content.commit_hash is not None:
-            known = _KnownHead(head, epoch, read_at + REMEMBERED_S)
-            self._heads.put(prompt_id, known, weight=_weight_of(head))
-        return PromptView(head, content)
+        if not epoch or content.commit_hash is None:
+            return PromptView(head, content)
+        known = _KnownHead(head, epoch, read_at + REMEMBERED_S)
+        self._heads.put(prompt_id, known, weight=_weight_of(head))
+        return self._view(known, content)
 
     def render(self, *, selections: Mapping[str, str], **query: Unpack[PromptQuery]) -> RenderedVersion:
         """Render the content; `selections` maps a placeholder's key to the name of one of its values."""
-        content = self.content(**query)
-        return RenderedVersion(content, self._render(content, selections))
+        view = self.get(**query)
+        return RenderedVersion(view.content, self._render(view.content, selections), view.current)
+
+    def _view(self, known: _KnownHead, content: PromptContent) -> PromptView:
+        return PromptView(known.head, content, Current(known, content, self._reader, self._monotonic))
 
     def _remembered(
         self, project_id: int, prompt_id: int, commit_hash: str | None, by_label: ByLabel | None, epoch: bytes
@@ -154,7 +184,7 @@ class PromptService:
             return None
         commit_hash = commit_hash_of(known.head.labels, by_label) if by_label else commit_hash
         content = self._reader.remembered(known.head, commit_hash)
-        return PromptView(known.head, content) if content else None
+        return self._view(known, content) if content else None
 
     def list(
         self,

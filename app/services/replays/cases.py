@@ -12,8 +12,8 @@ from sqlalchemy import Connection
 from app.chat import ToolDefinition
 from app.database.transactions import Database, retried
 from app.errors import Invalid, NotFound
+from app.models import agents, prompt_versions, prompts, sessions
 from app.models import cases as test_cases
-from app.models import prompts, sessions
 from app.models.audit_log import SYSTEM, Action, Actor
 from app.models.calibrations import calibrations
 from app.models.case_snapshots import case_snapshots
@@ -93,7 +93,8 @@ class TestCaseService:
             tools = parse_config(draft.config, draft.model).tools
             opening = next((turn.own_words for turn in session.turns if turn.own_words), None)
             chosen = with_selections(choose(session.turns, count), draft)
-            case = case_from_turns(chosen, cast(AssertionType, head.assertion_type), tools)
+            assertion, derive = cast(AssertionType, head.assertion_type), self._agent_owns_tools(head, tools)
+            case = case_from_turns(chosen, assertion, tools, derive_tools=derive)
             case = with_instruction_gaps(case, chosen, partial(self._rendered, head))
             name = title(opening, f"Session {session_id[:8]}")
             return CaseProposal(head, name, case, tools, count - len(chosen), doubts_of(session))
@@ -116,6 +117,14 @@ class TestCaseService:
                 if other.turns and is_piece(turns, other.turns[0]):
                     return other.id
         return None
+
+    def _agent_owns_tools(self, head: PromptHead, defined: Sequence[ToolDefinition]) -> bool:
+        """Return whether the prompt was made for an agent that sent traces, and never defined a tool."""
+        if defined:
+            return False
+        with self.database.read() as connection:
+            of_agent = agents.is_of_agent(connection, project_id=head.project_id, prompt_id=head.id)
+            return of_agent and not prompt_versions.ever_defined_tools(connection, prompt_id=head.id)
 
     def _rendered(self, head: PromptHead, commit_hash: str, placeholders: Mapping[str, str]) -> str | None:
         """Return the instruction that a version renders; None if the prompt has no such version."""

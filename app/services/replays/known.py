@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 from msgspec import to_builtins
 from sqlalchemy import Connection
 
+from app.chat import Message
 from app.database.transactions import Database
 from app.models import known_verdicts
 from app.models.known_verdicts import KnownScope, KnownVerdict
@@ -17,7 +18,7 @@ from app.models.language_models import LanguageModel
 from app.models.replays import ReplayRow
 from app.replay.documents import load
 from app.replay.judging import JudgedTurn, JudgeFinding, OpenStep, StepJudgement, TurnJudgement
-from app.replay.known import TurnDigests
+from app.replay.known import MessageDigests, TurnDigests
 from app.services.masking.rules import MessageMasking
 from app.values.storable import decode_json
 
@@ -44,6 +45,9 @@ class KnownVerdicts:
     masking: Callable[[], MessageMasking | None]
     # Verdicts that are stored with the replay's result; turns may be played by several threads.
     new: list[KnownVerdict] = field(default_factory=list, init=False)
+    _messages: MessageDigests = field(default_factory=MessageDigests, init=False)
+    # By the ids of messages, which are kept so that no others get them: whether the rules leave them as they are.
+    _unchanged: dict[int, tuple[Message, bool]] = field(default_factory=dict, init=False)
     # Of each turn that was recalled, by its index: masking and hashing a long conversation is dear.
     _recalled: dict[int, dict[int, tuple[str, ...]]] = field(default_factory=dict, init=False)
 
@@ -76,16 +80,25 @@ class KnownVerdicts:
     def _digests(self, index: int, turn: JudgedTurn) -> dict[int, tuple[str, ...]]:
         """Return the digests of the open steps: that of persons, and that of the judge if there is one."""
         masking = self.masking()
-        if masking and not all(_is_unchanged(masking, turn)):
+        if masking and not (all(_is_unchanged(masking, turn)) and self._are_unchanged(masking, turn.conversation)):
             return {}
         model = self.judge
         judges = (f"{model.vendor} {model.name} {model.base_url}",) if model else ()
-        digests = TurnDigests(index, turn)
+        digests = TurnDigests(index, turn, self._messages)
         return {
             step.step: (digests.of_person(step), *(digests.of_judge(judge, step) for judge in judges))
             for step in turn.steps
             if not masking or all(_is_unchanged_step(masking, step))
         }
+
+    def _are_unchanged(self, masking: MessageMasking, conversation: Sequence[Message]) -> bool:
+        """Return whether the rules change no message. Each message of a replay is masked once."""
+        for message in conversation:
+            if id(message) not in self._unchanged:
+                self._unchanged[id(message)] = message, _is_unchanged_message(masking, message)
+            if not self._unchanged[id(message)][1]:
+                return False
+        return True
 
 
 def put_known(connection: Connection, scope: KnownScope, verdicts: list[KnownVerdict], now: datetime) -> None:
@@ -107,13 +120,16 @@ def _judgement(step: int, digest: str, known: KnownVerdict | None) -> StepJudgem
 def _is_unchanged(masking: MessageMasking, turn: JudgedTurn) -> Iterator[bool]:
     yield masking.instruction(turn.instruction) == turn.instruction
     yield masking.question(turn.user) == turn.user
-    for message in turn.conversation:
-        mask = masking.answer if message.role == "assistant" else masking.question
-        yield mask(message.text) == message.text
-        yield from (masking.arguments(call.arguments) == call.arguments for call in message.tool_calls)
     for call in turn.calls:
         yield masking.arguments(call.arguments) == call.arguments
         yield masking.result(call.result) == call.result
+
+
+def _is_unchanged_message(masking: MessageMasking, message: Message) -> bool:
+    mask = masking.answer if message.role == "assistant" else masking.question
+    return mask(message.text) == message.text and all(
+        masking.arguments(call.arguments) == call.arguments for call in message.tool_calls
+    )
 
 
 def _is_unchanged_step(masking: MessageMasking, step: OpenStep) -> Iterator[bool]:
@@ -124,3 +140,4 @@ def _is_unchanged_step(masking: MessageMasking, step: OpenStep) -> Iterator[bool
         else:
             yield masking.answer(text) == text
     yield masking.other(step.assertion) == step.assertion
+    yield masking.result(step.result) == step.result

@@ -12,8 +12,33 @@ from app.services.masking.rules import MessageMasking
 from app.values.json_pointer import parse_pointer
 
 Json = dict[str, Any]
-Wordings = dict[str, str]  # how differences are worded before and after their values are masked
 Mask = Callable[[Any, Sequence[str]], Any]
+
+COMPARED_MAX = 200_000
+"""Comparisons of a replay's messages with wordings of differences: a part of a second."""
+
+
+class Wordings:
+    """How differences are worded before and after their values are masked.
+
+    A message is compared with each wording, `COMPARED_MAX` times in a replay; further messages are masked whole.
+    """
+
+    def __init__(self) -> None:
+        self._replacements: dict[str, str] = {}
+        self._left = COMPARED_MAX
+
+    def add(self, wording: str, replacement: str) -> None:
+        self._replacements[wording] = replacement
+
+    def masked(self, message: str) -> str:
+        """Return a message with the replacements of the wordings that it repeats."""
+        self._left -= len(self._replacements)
+        if self._left < 0:
+            return MASK
+        for wording, replacement in self._replacements.items():
+            message = message.replace(wording, replacement)
+        return message
 
 
 def masked_replay(values: Json, masked: MessageMasking) -> Json:
@@ -22,7 +47,7 @@ def masked_replay(values: Json, masked: MessageMasking) -> Json:
     result = values.get("result")
     if result is None:
         return kept
-    wordings: Wordings = {}
+    wordings = Wordings()
     whole = {
         "turns": [_turn(turn, masked, wordings) for turn in result["turns"]],
         "drift": masked.other(result["drift"]),
@@ -51,8 +76,7 @@ def _violation(violation: Json, masked: MessageMasking, wordings: Wordings) -> J
     message = str(violation["message"])
     if arguments != violation["arguments"]:
         message = message.replace(shown_json(violation["arguments"]), shown_json(arguments))
-        for wording, replacement in wordings.items():
-            message = message.replace(wording, replacement)
+        message = wordings.masked(message)
     return violation | {
         "arguments": arguments,
         "message": masked.other(message),
@@ -73,7 +97,7 @@ def _step(step: Json, masked: MessageMasking, wordings: Wordings) -> Json:
             wording, replacement = (
                 differing([Difference(**value) for value in side]) for side in (step["diff"], kept["diff"])
             )
-            wordings[wording] = replacement
+            wordings.add(wording, replacement)
     # Reasons repeat values of both sides, and a judge's may paraphrase them.
     revealing = any(sides[side] != step[side] for side in sides)
     if "reason" in step:

@@ -210,6 +210,7 @@ class ReplayPlayer:
                 "counts": results.counts(result.turns),
                 "violations": dumped["violations"],
                 "accepted_partial": result.accepted_partial,
+                "answers_digest": results.answers_digest(result.turns),
                 "result": dumped,
                 "error": result.error,
                 # A replay with faults ends with the turn of the last one.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from sqlalchemy import Connection
 
@@ -22,7 +22,7 @@ from app.replay.fault_types import Fault
 from app.replay.program import Transcript, program_case
 from app.replay.types import DeclaredEffect, TestCase
 from app.services.language_models.service import ModelService
-from app.services.prompts.content import PromptContent, parse_placeholders
+from app.services.prompts.content import content_of_snapshot
 from app.services.prompts.reader import PromptReader
 from app.services.replays.frozen import FrozenFaults, resolved
 from app.services.replays.ports import PlayedContent, SnapshotDraft
@@ -41,6 +41,13 @@ class FrozenDraft(Protocol):
     def draft_snapshot_id(self) -> int: ...
     @property
     def judge_model_id(self) -> int | None: ...
+
+
+class PreparedCase(NamedTuple):
+    """A test case as a replay plays it, and when it was made."""
+
+    case: TestCase
+    made_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,39 +107,39 @@ class Preparation:
     reader: PromptReader
     programs: ProgramStore
 
-    def prepare(self, connection: Connection, row: ReplayRow, program: Transcript | None = None) -> Prepared:
+    def prepare(
+        self,
+        connection: Connection,
+        row: ReplayRow,
+        program: Transcript | None = None,
+        played: PreparedCase | None = None,
+    ) -> Prepared:
         """Return the parts of a replay; raises `NotFound` or `Invalid` if one of them no longer exists.
 
-        `program` is what the replay's program did, if that is read already.
+        `program` is what the replay's program did, and `played` its test case, if these are read already.
         """
         head = self.reader.head(connection, project_id=row.project_id, prompt_id=row.prompt_id)
-        played = _played(connection, row)
-        case = load_case(resolved(played.document, head))
-        if row.external:
-            case = program_case(case)
-            if program is None:
-                stored = self.programs.find(connection, project_id=row.project_id, replay_id=row.id)
-                program = require(stored, "What the program did was removed.").transcript
-        snapshot = self.drafts(connection, head, row).of(case, played.created_at)
+        case, made_at = played or _case(connection, row, head)
+        if row.external and program is None:
+            stored = self.programs.find(connection, project_id=row.project_id, replay_id=row.id)
+            program = require(stored, "What the program did was removed.").transcript
+        snapshot = self.drafts(connection, head, row).of(case, made_at)
         max_cost = row.budget_id and budgets.find_max_cost(connection, experiment_id=row.budget_id)
         tools = program.tools if program else snapshot.tools
         proposals = test_cases.proposals_of(connection, project_id=row.project_id, test_case_id=row.test_case_id)
         proposed = proposed_effects(convert(proposals, dict[str, EffectProposal]), case, tools)
         return Prepared(row, case, snapshot, self.judge_model(connection, row), max_cost, program, proposed)
 
+    def case_of(self, connection: Connection, row: ReplayRow) -> PreparedCase:
+        """Return the test case of a replay. Raises `NotFound` if it or its prompt was removed."""
+        head = self.reader.head(connection, project_id=row.project_id, prompt_id=row.prompt_id)
+        return _case(connection, row, head)
+
     def drafts(self, connection: Connection, head: PromptHead, row: FrozenDraft) -> Drafts:
         """Return the content that was frozen for a row, to be played with test cases."""
         kept = prompt_versions.get_snapshot(connection, snapshot_id=row.draft_snapshot_id)
-        content = PromptContent(
-            row.prompt_id,
-            head.name,
-            None,
-            kept.value,
-            kept.instruction_format,
-            self.models.read(connection, organization_id=row.organization_id, model_id=kept.language_model_id),
-            kept.config,
-            parse_placeholders(kept.placeholders),
-        )
+        model = self.models.read(connection, organization_id=row.organization_id, model_id=kept.language_model_id)
+        content = content_of_snapshot(head, kept, model)
         defined = prompt_versions.ever_defined_tools(connection, prompt_id=row.prompt_id)
         return Drafts(connection, PlayedContent(content), defined)
 
@@ -144,6 +151,12 @@ class Preparation:
             return self.models.read(connection, organization_id=row.organization_id, model_id=row.judge_model_id)
         except Invalid:
             return None
+
+
+def _case(connection: Connection, row: ReplayRow, head: PromptHead) -> PreparedCase:
+    played = _played(connection, row)
+    case = load_case(resolved(played.document, head))
+    return PreparedCase(program_case(case) if row.external else case, played.created_at)
 
 
 def _played(connection: Connection, row: ReplayRow) -> PlayedCase:

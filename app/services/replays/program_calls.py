@@ -26,16 +26,21 @@ from app.replay.program import (
     ProgramStep,
     RecordedProgram,
     Transcript,
+    settled_steps,
 )
 from app.replay.replies import Replies
+from app.services.replays.program_room import PER_MARK
 from app.services.replays.program_store import BUSY, NO_TURN, ChangedMeanwhile, ProgramStore
 from app.services.replays.program_upstream import ProgramRequest, Upstream
 from app.services.runs.outcome import nok_status
+from app.values.json import count_marks
 
 # What is paid has to be stored, however long the request lasts already.
 STORED_WITHIN_S = 30
 EXCHANGE_BYTES = 20 * 1024 * 1024
 """JSON of the model's answers in one request of a program; one answer may have 16 MiB."""
+EXCHANGE_MEMORY = 64 * 1024 * 1024
+"""Bytes of memory of these answers, of which a bracket or comma counts `PER_MARK`."""
 
 
 class ExchangeOver(Exception):
@@ -89,18 +94,28 @@ class PaidCalls:
 
 @dataclass(slots=True)
 class Exchange:
-    """One request of a program, and the JSON of the model's answers by their places among the replay's model calls."""
+    """One request of a program, and the JSON of the model's answers by their places among the replay's model calls.
+
+    `grow` counts the bytes of memory that the answers need.
+    """
 
     request: ProgramRequest
     calls: PaidCalls
+    grow: Callable[[int], None]
     received: dict[int, Any] = field(default_factory=dict)
     _bytes: int = field(default=0, init=False)
+    _memory: int = field(default=0, init=False)
 
     def keep(self, place: int, received: Any) -> None:
         """Keep an answer's JSON. Raises `ProviderError` for more than a request may keep and send again."""
-        self._bytes += len(msgspec.json.encode(received))
+        text = msgspec.json.encode(received)
+        memory = len(text) + count_marks(text) * PER_MARK
+        self._bytes, self._memory = self._bytes + len(text), self._memory + memory
+        self.grow(memory)
         if self._bytes > EXCHANGE_BYTES:
             raise ProviderError(f"The model's answers to one request are larger than {EXCHANGE_BYTES:,} bytes of JSON.")
+        if self._memory > EXCHANGE_MEMORY:
+            raise ProviderError("The model's answers to one request have too many lists, objects and members.")
         self.received[place] = received
 
     @property
@@ -118,14 +133,27 @@ class LiveProgram:
     transcript: Transcript
     exchange: Exchange
     calls_are_answered: bool
-    _steps: list[ProgramStep] = field(init=False)
+    steps: list[ProgramStep] = field(init=False)
     _body: Body = field(init=False)
     _given: list[ProgramStep] = field(default_factory=list, init=False)
     _is_answered: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
-        self._steps = list(self.transcript.steps())
+        self.steps = list(self.transcript.steps())
         self._body = self.exchange.request.wire.whole(self.exchange.request.body)
+
+    def skip(self, answers: int) -> None:
+        """Let so many of the first answers be given already."""
+        self._given = self.steps[:answers]
+
+    @property
+    def settled(self) -> int:
+        """The number of answers that were given and can't change any more."""
+        return settled_steps(self.steps, self.given)
+
+    @property
+    def given(self) -> int:
+        return len(self._given)
 
     @property
     def draft(self) -> ProgramDraft:
@@ -145,9 +173,9 @@ class LiveProgram:
         if self._is_answered:
             raise ExchangeOver
         self._continue(messages)
-        if len(self._given) == len(self._steps):
+        if len(self._given) == len(self.steps):
             self._ask()
-        step = self._steps[len(self._given)]
+        step = self.steps[len(self._given)]
         self._given.append(step)
         self._is_answered = step.place in self.exchange.received and self._is_for_program(step.answer)
         return step.answer
@@ -178,7 +206,7 @@ class LiveProgram:
             raise ExchangeOver if self._is_for_program(answer) else Conflict(NO_TURN)
         exchange.keep(len(after.model_calls) - 1, received)
         own = after.model_calls[-1]
-        self.transcript, self._steps = after, list(after.steps())
+        self.transcript, self.steps = after, list(after.steps())
         others = Transcript(tuple(call for call in after.model_calls if call is not own))
         if answer.tool_calls and (others.instruction, others.tools) != (before.instruction, before.tools):
             raise ChangedMeanwhile(BUSY)

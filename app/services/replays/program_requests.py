@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -10,23 +10,26 @@ from typing import Any
 from sqlalchemy import Connection
 
 from app.chat import Answer, Message, ToolCall, ToolDefinition
+from app.concurrency.caches import BoundedCache
 from app.database.transactions import Database
-from app.errors import Conflict, Invalid
+from app.errors import Conflict, Invalid, ProviderError
 from app.models import language_models, program_replays
 from app.models.program_replays import ProgramReplay
 from app.providers.types import ProviderPort
-from app.replay.engine import converse
+from app.replay.engine import PlayedConversation
 from app.replay.playing import Stop
 from app.replay.ports import Ports
-from app.replay.program import OtherCall, ProgramEvent, TurnStopped
+from app.replay.program import OtherCall, ProgramDraft, ProgramEvent, TurnStopped
 from app.replay.reader import COMPARED_MAX
+from app.replay.recording import RecordedKeys
 from app.replay.replies import Replies
 from app.services.language_models.credentials import CredentialService
 from app.services.language_models.prices import PriceService
 from app.services.replays.budget import cost_reached, is_spent
-from app.services.replays.played_programs import PlayedProgram, PlayedPrograms, repeated
+from app.services.replays.played_programs import KeptConversation, PlayedProgram, PlayedPrograms, repeated
 from app.services.replays.program_calls import Exchange, ExchangeOver, LiveProgram, PaidCalls
-from app.services.replays.program_store import NO_TURN, ProgramStore
+from app.services.replays.program_room import ProgramRoom
+from app.services.replays.program_store import BUSY, NO_TURN, ChangedMeanwhile, ProgramStore
 from app.services.replays.program_tools import ToolLookup, ToolResult
 from app.services.replays.program_upstream import ProgramRequest, Upstream, model_of, snapshots_of
 from app.timestamps import Now
@@ -34,6 +37,9 @@ from app.values.budget import WorkBudget
 
 COMPARED_AT_ONCE = 500_000
 """Steps of the comparisons of one request, of the `COMPARED_MAX` of its replay: half a second of a processor."""
+
+KEYS_KEPT = 100_000
+"""Recorded calls of which a process keeps the fingerprints: some tens of megabytes."""
 
 
 @dataclass(slots=True)
@@ -67,19 +73,26 @@ class ProgramRequests:
     providers: ProviderPort
     prices: PriceService
     credentials: CredentialService
+    room: ProgramRoom
     call_timeout_s: float
+    _keys: BoundedCache[RecordedKeys] = field(default_factory=partial(BoundedCache, KEYS_KEPT), init=False)
 
     def chat(self, row: ProgramReplay, request: ProgramRequest) -> Any:
         """Return the JSON of the model's answer that the program gets, after calls of its tools were answered.
 
-        Raises `Invalid` where the replay can't go on, `ProviderError`, and `Conflict` when the turn has ended.
+        Raises `Invalid` where the replay can't go on, `ProviderError`, `Conflict` when the turn has ended, and
+        `Unavailable` without room in the memory of the process.
         """
+        with self.room.place(row) as grow:
+            return self._chat(row, request, grow)
+
+    def _chat(self, row: ProgramReplay, request: ProgramRequest, grow: Callable[[int], None]) -> Any:
         exchange: Exchange | None = None
 
         def answered() -> Any:
             nonlocal exchange
             played = self.played.open(row)
-            exchange = exchange or Exchange(request, self._calls(played, request))
+            exchange = exchange or Exchange(request, self._calls(played, request), grow)
             if played.turn != exchange.calls.turn:
                 raise Conflict(NO_TURN)
             self._converse(played, LiveProgram(played.stored.transcript, exchange, row.tools == "endpoint"))
@@ -98,17 +111,23 @@ class ProgramRequests:
                 nonlocal stored
                 stored = self.store.add(stored, event)
 
-            lookup = ToolLookup(stored.transcript, played.turn, call, store, row.tools == "endpoint")
+            is_endpoint = row.tools == "endpoint"
+            lookup = ToolLookup(stored.transcript, played.turn, call, store, is_endpoint, COMPARED_AT_ONCE)
             self._converse(played, lookup)
             assert lookup.found  # noqa: S101 - the conversation ends with it
             return lookup.found
 
-        return repeated(looked_up)
+        with self.room.place(row):
+            return repeated(looked_up)
 
     def pass_on(self, row: ProgramReplay, request: ProgramRequest, path: str) -> Any:
         """Return the JSON of a model's answer that is no chat, such as embeddings; raises as `chat`."""
         if row.offline:
             raise Invalid(f"The replay is offline: {path} is no chat, and no other model is called.")
+        with self.room.place(row):
+            return self._passed_on(row, request, path)
+
+    def _passed_on(self, row: ProgramReplay, request: ProgramRequest, path: str) -> Any:
         played = self.played.open(row)
         calls, known = self._calls(played, request), played.stored.transcript
         event = OtherCall(calls.turn, path, request.model)
@@ -149,27 +168,69 @@ class ProgramRequests:
         raise Invalid(cost_reached(max_cost))
 
     def _converse(self, played: PlayedProgram, program: LiveProgram | ToolLookup) -> None:
-        """Play the conversation until the program gets its answer. Raises `Invalid` where the replay can't go on."""
-        row, prepared = played.stored.row, played.prepared
-        kept = KeptReplies(program, self.store, row, Replies(played.stored.transcript.replies), _budget(row))
+        """Play the conversation until the program gets its answer. Raises `Invalid` where the replay can't go on.
+
+        It goes on where the last request in this process ended, unless the program has offered more tools since.
+        """
+        row, prepared, draft = played.stored.row, played.prepared, program.draft
+        before = _conversation_before(played, draft, len(program.steps))
+        replies, budget = (before.replies, before.budget) if before else (Replies(), WorkBudget())
+        replies.known = played.stored.transcript.replies
+        budget.limit, budget.spent = min(COMPARED_AT_ONCE, COMPARED_MAX - row.compared), 0
+        kept = KeptReplies(program, self.store, row, replies, budget)
         ports = Ports(
             model=kept,
-            draft=program.draft,
+            draft=draft,
             judge=None,
             goes_on=program.goes_on,
             proposed=prepared.proposed,
-            replies=kept.replies,
+            replies=replies,
+            recorded_keys=self._recorded_keys(played),
         )
+        if before:
+            program.skip(before.answers)
+            conversation = before.conversation
+            conversation.go_on_with(ports)
+        else:
+            conversation = PlayedConversation(prepared.case, ports, prepared.faults, budget)
         try:
-            converse(prepared.case, ports, played.turn, prepared.faults, kept.budget)
-        except ExchangeOver:
-            return
+            conversation.play(played.turn)
+        except (ExchangeOver, ProviderError) as end:
+            if program.settled < program.given:
+                conversation.forget_answer()
+            after = KeptConversation(conversation, draft, prepared.proposed, replies, budget, program.settled)
+            played.conversation[:] = [after]
+            if isinstance(end, ExchangeOver):
+                return
+            raise
         except Stop as stop:
             kept.keep()
             self.store.stop(played.stored.row, TurnStopped(played.turn, str(stop)))
             raise Invalid(f"The replay ends with this turn: {stop}.") from stop
         raise AssertionError("a program's turn ends by an answer")
 
+    def _recorded_keys(self, played: PlayedProgram) -> RecordedKeys:
+        """Return the keys of a replay's recorded calls, which its first request in a process makes."""
+        row = played.prepared.row
+        if row.case_snapshot_id is None:  # the test case may change meanwhile
+            return {}
+        keys = self._keys.get(row.id)
+        if keys is None:
+            keys = dict[tuple[int, int], tuple[str, bytes]]()
+            self._keys.put(row.id, keys, weight=1 + sum(len(turn.steps) for turn in played.case.turns))
+        return keys
 
-def _budget(row: ProgramReplay) -> WorkBudget:
-    return WorkBudget(min(COMPARED_AT_ONCE, COMPARED_MAX - row.compared))
+
+def _conversation_before(played: PlayedProgram, draft: ProgramDraft, steps: int) -> KeptConversation | None:
+    """Remove and return the conversation of the last request; None without one that can be continued.
+
+    Raises `ChangedMeanwhile` if it has more than the `steps` that were read before the last request ended.
+    """
+    try:
+        before = played.conversation.pop()
+    except IndexError:
+        return None
+    if before.answers > steps:
+        played.conversation[:] = [before]
+        raise ChangedMeanwhile(BUSY)
+    return before if (before.draft, before.proposed) == (draft, played.prepared.proposed) else None

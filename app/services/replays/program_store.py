@@ -44,10 +44,11 @@ class ChangedMeanwhile(Conflict):
 
 @dataclass(frozen=True, slots=True)
 class StoredProgram:
-    """A program's side of a replay, with what happened so far."""
+    """A program's side of a replay, with what happened so far; `reply_rows` were read for its replies."""
 
     row: ProgramReplay
     transcript: Transcript
+    reply_rows: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,15 +56,23 @@ class ProgramStore:
     database: Database
     cipher: ContentCipher
 
-    def find(self, connection: Connection, *, project_id: int, replay_id: int) -> StoredProgram | None:
+    def find(
+        self, connection: Connection, *, project_id: int, replay_id: int, known: StoredProgram | None = None
+    ) -> StoredProgram | None:
+        """Return the program's side of a replay; only what is newer than `known`, its earlier state, is read."""
         row = program_replays.find_program(connection, project_id=project_id, replay_id=replay_id)
         if row is None:
             return None
         if row.events is None:
             kept = program_replays.earlier_transcript(connection, of=row)
             return StoredProgram(row, earlier_transcript(self._opened(kept) if kept else b"[]"))
-        replies = tuple(chain.from_iterable(self._replies(connection, row)))
-        return StoredProgram(row, Transcript(self._events(connection, row), replies))
+        before = known or StoredProgram(row, Transcript())
+        events = self._events(connection, row, since=len(before.transcript.events))
+        replies = self._replies(connection, row, since=before.reply_rows)
+        transcript = Transcript(
+            (*before.transcript.events, *events), (*before.transcript.replies, *chain.from_iterable(replies))
+        )
+        return StoredProgram(row, transcript, before.reply_rows + len(replies))
 
     def add(self, stored: StoredProgram, event: ProgramEvent) -> StoredProgram:
         """Add an event; returns what is stored then.

@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache, partial
 from typing import Any
 
 import orjson
 
 from app.chat import Answer, Message, ToolCall, ToolDefinition
-from app.replay.program import OWN_CALL, ModelCall, ProgramDraft, ProgramEvent, ProgramStep, ToolAsked, Transcript
-from app.replay.recording import arguments_key
+from app.replay.call_arguments import arguments_of
+from app.replay.compare import equal
+from app.replay.program import (
+    OWN_CALL,
+    ModelCall,
+    ProgramDraft,
+    ProgramEvent,
+    ProgramStep,
+    ToolAsked,
+    Transcript,
+    settled_steps,
+)
 from app.services.replays.program_calls import ExchangeOver, usable
+from app.values.budget import OverBudget, WorkBudget
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +40,7 @@ class ToolLookup:
     """The engine's `ModelPort` that finds the result of a tool's call, which the program now makes.
 
     With `calls_are_answered` the program gets no calls of models, so that each call that it makes is a new one. `store`
-    adds to the transcript.
+    adds to the transcript. The comparisons with the calls of models have `compared_at_once` steps.
     """
 
     transcript: Transcript
@@ -35,23 +48,37 @@ class ToolLookup:
     call: ToolCall
     store: Callable[[ProgramEvent], None]
     calls_are_answered: bool
+    compared_at_once: int
     found: ToolResult | None = field(default=None, init=False)
-    _steps: list[ProgramStep] = field(init=False)
+    steps: list[ProgramStep] = field(init=False)
     _given: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
-        self._steps = list(self.transcript.steps())
+        self.steps = list(self.transcript.steps())
+
+    def skip(self, answers: int) -> None:
+        """Let so many of the first answers be given already."""
+        self._given = answers
+
+    @property
+    def settled(self) -> int:
+        """The number of answers that were given and can't change any more."""
+        return settled_steps(self.steps, self._given)
+
+    @property
+    def given(self) -> int:
+        return self._given
 
     @property
     def draft(self) -> ProgramDraft:
         return ProgramDraft(self.transcript.instruction, self.transcript.tools, usable)
 
     def goes_on(self) -> bool:
-        return not self._steps[self._given - 1].is_last
+        return not self.steps[self._given - 1].is_last
 
     def answer(self, instruction: str, messages: Sequence[Message], tools: Sequence[ToolDefinition]) -> Answer:
         """Return the next answer; raises `ExchangeOver` when the call has its result, which is `found`."""
-        if self._given == len(self._steps):
+        if self._given == len(self.steps):
             if called := self._waiting(messages):
                 self.store(ToolAsked(self.turn, called.id))
                 results = (message.text for message in messages if message.tool_call_id == called.id)
@@ -59,7 +86,7 @@ class ToolLookup:
                 raise ExchangeOver
             self._add()
         self._given += 1
-        return self._steps[self._given - 1].answer
+        return self.steps[self._given - 1].answer
 
     def _waiting(self, messages: Sequence[Message]) -> ToolCall | None:
         """Return the first call in the turn that no tool has asked for: one with equal arguments, else of that name.
@@ -74,9 +101,22 @@ class ToolLookup:
             for call in message.tool_calls
             if call.name == self.call.name and call.id not in asked and self._is_for_program(call)
         ]
-        equal = (call for call in named if arguments_key(call) == arguments_key(self.call))
+        alike = filter(self._is_equal(), named)
         of_models = (call for call in named if not call.id.startswith(OWN_CALL))
-        return next(equal, next(of_models, None))
+        return next(alike, next(of_models, None))
+
+    def _is_equal(self) -> Callable[[ToolCall], bool]:
+        """Return whether a call has the arguments that the tool got; False for calls that are too long to compare."""
+        budget, sent = WorkBudget(self.compared_at_once), cache(partial(arguments_of, self.call.arguments))
+
+        def is_equal(call: ToolCall) -> bool:
+            if call.arguments is self.call.arguments:  # `_add` made it
+                return True
+            with suppress(OverBudget):
+                return equal(arguments_of(call.arguments, budget), sent(), budget)
+            return False
+
+        return is_equal
 
     def _is_for_program(self, call: ToolCall) -> bool:
         return not self.calls_are_answered or call.id.startswith(OWN_CALL)
@@ -87,7 +127,7 @@ class ToolLookup:
         event = ModelCall(self.turn, Answer("", (call,)))
         self.store(event)
         self.transcript = Transcript((*self.transcript.events, event))
-        self._steps.append(ProgramStep(event.answer, None))
+        self.steps.append(ProgramStep(event.answer, None))
 
 
 def _result(text: str) -> ToolResult:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +19,7 @@ from app.providers.vendors import VENDORS
 from app.services.language_models.credentials import CredentialService
 from app.services.prompts.content import ref_of
 from app.services.runs.outcome import cost_of
+from app.values.json import json_length
 
 WRITTEN_MAX = 128_000
 """The most tokens that an answer is assumed to have if only the price of its model is known."""
@@ -83,7 +83,7 @@ class Upstream:
 
     def most_tokens(self, request: ProgramRequest, body: Body, *, is_chat: bool) -> Tokens:
         """Return the most tokens that a call can use, counting one token for each byte sent."""
-        sent, known = len(json.dumps(body, ensure_ascii=False).encode(errors="replace")), self.known
+        sent, known = json_length(body), self.known
         written = request.wire.most_written(body, known.completion_tokens_max if known else WRITTEN_MAX)
         return Tokens(min(sent, known.context_tokens_max) if known else sent, written if is_chat else 0)
 

@@ -22,8 +22,8 @@ from app.services.sessions import reading
 from app.sessions.types import Turn
 
 OTHER_INSTRUCTION = "the recorded instruction is not what the version that the spans name renders"
-VERSIONS_MAX = 20
-"""Renderings that are compared with the recorded instructions of a session."""
+VERSIONS_MAX, RENDERED_MAX = 20, 1_000_000
+"""Renderings that are compared with the recorded instructions of a session, and their characters, but for the last."""
 Rendered = Callable[[str, Mapping[str, str]], str | None]
 """Renders a version with selected values; None for an unknown version."""
 
@@ -70,13 +70,22 @@ def chosen_turns(turns: Sequence[Turn], count: int, number: int | None) -> Seque
 def with_instruction_gaps(case: TestCase, turns: Sequence[Turn], rendered: Rendered) -> TestCase:
     """Return the case, which lacks each instruction that is not what the version that its spans name renders."""
     known: dict[tuple[str, str], str | None] = {}
+    left = RENDERED_MAX
     gaps = list(case.fidelity.missing if case.fidelity else ())
     for number, turn in enumerate(turns):
         if turn.prompt_version is None or turn.instruction is None or MASK in turn.instruction:
             continue
         key = turn.prompt_version, repr(sorted((turn.placeholders or {}).items()))
         if key not in known:
-            known[key] = rendered(turn.prompt_version, turn.placeholders or {}) if len(known) < VERSIONS_MAX else None
-        if (instruction := known[key]) is not None and instruction.split() != turn.instruction.split():
+            has_room = len(known) < VERSIONS_MAX and left > 0
+            instruction = rendered(turn.prompt_version, turn.placeholders or {}) if has_room else None
+            left -= len(instruction or "")
+            known[key] = None if instruction is None else _plain(instruction)
+        if known[key] not in (None, _plain(turn.instruction)):
             gaps.append(Missing(kind="instruction", turn=number, message=OTHER_INSTRUCTION))
     return replace(case, fidelity=Fidelity(missing=tuple(gaps[:MISSING_MAX])) if gaps else UNSET)
+
+
+def _plain(text: str) -> str:
+    """Return the words of a text."""
+    return " ".join(text.split())

@@ -12,12 +12,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
 
+from app.concurrency.caches import BoundedCache
 from app.concurrency.quotas import Quota, Turns
 from app.database.transactions import Database
 from app.models import case_snapshots
 from app.models import cases as test_cases
 from app.models.replays import ReplayRow
 from app.services.replays.program_store import TRANSCRIPT_BYTES
+from app.values.json import count_marks
 
 AT_ONCE_BYTES, SHARE_PERCENT = 96 * 1024 * 1024, 25
 """Memory of replays that a process plays at once, and the percentage that only further organizations can use."""
@@ -25,8 +27,45 @@ PER_BYTE = 4
 """Bytes of memory for each byte of a test case's text: for the text, and for what is made of it."""
 LARGE_BYTES = 1024 * 1024
 """The size of a test case's text from which on the memory of its replay is freed at once."""
+SIZES_KEPT = 10_000
+"""Snapshots of test cases of which a process remembers the size."""
 WAIT_S = 600.0
 """The time after which a replay that waits for room goes back to the queue."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaseSize:
+    """The memory of the text of a test case, up to four bytes a character, and its brackets and commas."""
+
+    text: int
+    marks: int
+
+    @classmethod
+    def of(cls, text: str | None) -> CaseSize:
+        return cls(sys.getsizeof(text or ""), count_marks(text or ""))
+
+
+@dataclass(slots=True, kw_only=True)
+class CaseSizes:
+    """Measures the test cases of replays; a snapshot, which never changes, is read once for all of its replays."""
+
+    database: Database
+    _known: BoundedCache[CaseSize] = field(default_factory=lambda: BoundedCache(SIZES_KEPT), init=False)
+    _reading: Lock = field(default_factory=Lock, init=False)
+
+    def of(self, snapshot_id: int | None, test_case_id: int) -> CaseSize:
+        """Return the size of a snapshot, or of the test case for a replay of an older release, which has none."""
+        # One at a time, for none has a place yet.
+        with self._reading:
+            known = None if snapshot_id is None else self._known.get(snapshot_id)
+            if known is None:
+                with self.database.read() as connection:
+                    if snapshot_id is None:
+                        documents = next(test_cases.documents_of(connection, ids=[test_case_id]))
+                        return CaseSize.of(documents.get(test_case_id))
+                    known = CaseSize.of(case_snapshots.text_of(connection, snapshot_id=snapshot_id))
+                self._known.put(snapshot_id, known, weight=1)
+            return known
 
 
 @dataclass(slots=True)
@@ -52,9 +91,8 @@ class ReplayPlace:
 class ReplayRoom:
     """The room for replays in a process."""
 
-    database: Database
+    sizes: CaseSizes
     _turns: Turns = field(default_factory=lambda: Turns(Quota.of(AT_ONCE_BYTES, SHARE_PERCENT)), init=False)
-    _measuring: Lock = field(default_factory=Lock, init=False)
 
     @contextmanager
     def place(self, row: ReplayRow, *, stopping: Callable[[], bool]) -> Iterator[ReplayPlace]:
@@ -72,11 +110,6 @@ class ReplayRoom:
                 self._turns.add(row.organization_id, -place.grown)
 
     def _size(self, row: ReplayRow) -> int:
-        """Return the memory of the text of what a replay plays: up to four bytes for each of its characters."""
-        # One at a time, for none has a place yet.
-        with self._measuring, self.database.read() as connection:
-            if row.case_snapshot_id is not None:
-                text = case_snapshots.text_of(connection, snapshot_id=row.case_snapshot_id)
-            else:
-                text = next(test_cases.documents_of(connection, ids=[row.test_case_id])).get(row.test_case_id)
-            return sys.getsizeof(text or "") + (TRANSCRIPT_BYTES if row.external else 0)
+        """Return the memory of what a replay plays, and of the transcript of a program."""
+        text = self.sizes.of(row.case_snapshot_id, row.test_case_id).text
+        return text + (TRANSCRIPT_BYTES if row.external else 0)

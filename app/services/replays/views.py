@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import Connection
@@ -12,16 +12,29 @@ from app.models import cases as test_cases
 from app.models import prompt_versions
 from app.models.replays import ReplayRow
 from app.services.replays.frozen import shown_name
+from app.values.page_urls import page_url
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayView:
-    """A replay with its known turns, and the version with the same content as its draft, if any."""
+    """A replay with its known turns, and the version with the same content as its draft, if any.
+
+    `url` is the address of its page, which is a path without the instance's public base URL.
+    """
 
     row: ReplayRow
     test_case_name: str | None
     commit_hash: str | None
     result: dict[str, Any] | None = None
+    base: str = ""
+
+    @property
+    def url(self) -> str:
+        return page_url(self.base, self.row.project_id, "replays", self.row.id)
+
+    def at(self, base: str) -> ReplayView:
+        """Return the view at this public base URL, which may be empty."""
+        return replace(self, base=base)
 
     @property
     def shown_name(self) -> str | None:

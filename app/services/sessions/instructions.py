@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from itertools import chain
 from typing import Any
 
 from sqlalchemy import Connection
@@ -16,7 +18,7 @@ from app.models.audit_log import SYSTEM, Actor
 from app.models.prompts import PromptHead
 from app.models.session_log import SessionRange, list_sessions
 from app.otlp.logs import events_of
-from app.rendering.matching import names_of, values_in
+from app.rendering.matching import Template, names_by_content, names_of
 from app.rendering.render import Placeholder, PlaceholderValue
 from app.services.prompts import drafts
 from app.services.prompts.content import PromptContent, placeholders_json
@@ -38,6 +40,7 @@ from app.sessions.placeholder_proposals import (
 )
 from app.sessions.spans import read_turn
 from app.sessions.types import Turn
+from app.values.budget import UNLIMITED, OverBudget, WorkBudget
 
 SESSIONS_MAX, BYTES_MAX = 60, 4 * 1024 * 1024
 """The newest sessions of a prompt that are read, and the bytes of their spans."""
@@ -45,6 +48,8 @@ SESSIONS_OF_A_GLANCE = 10
 """The sessions that the editor reads."""
 VERSIONS_MAX = 20
 """The newest versions that are compared with recorded instructions."""
+COMPARED_MAX = 1_000_000
+"""Steps in which a request compares instructions with contents: a second of a processor."""
 DRAFT = "draft"
 NAME_MAX = 60
 IS_XML = "The format of this prompt is XML, which no program sends as it writes it: a RAW prompt adopts instructions."
@@ -106,7 +111,7 @@ class InstructionService:
         with self.database.read() as connection:
             head, draft = self.reader.read_draft(connection, project_id=project_id, prompt_id=prompt_id)
             _, instructions = self._recorded(connection, head, 1)
-        if not instructions or _values(instructions[0].text, draft) is not None:
+        if not instructions or _template(draft, UNLIMITED).values(instructions[0].text) is not None:
             return False
         return self.report(project_id=project_id, prompt_id=prompt_id, sessions_max=SESSIONS_OF_A_GLANCE).differs
 
@@ -186,8 +191,8 @@ class InstructionService:
         self, connection: Connection, report: InstructionReport, instructions: Sequence[RecordedInstruction]
     ) -> InstructionReport:
         proposals = self._proposals(report.draft, [instruction.text for instruction in instructions])
-        contents = [report.draft, *self._versions(connection, report.head)]
-        match = cache(partial(_name_of_match, contents=contents, proposals=proposals))
+        contents = chain([report.draft], self._versions(connection, report.head))
+        match = cache(Matches(report.draft, contents, proposals).name_of)
         since_ns = None
         for instruction in instructions:
             if match(instruction.text) is not None:
@@ -204,43 +209,65 @@ class InstructionService:
         }
         return propose(draft.value, instructions, contents)
 
-    def _versions(self, connection: Connection, head: PromptHead) -> list[PromptContent]:
-        listed = prompt_versions.list_versions(connection, prompt_id=head.id, limit=VERSIONS_MAX)
-        return [
-            self.reader.content_of(connection, head, self.reader.pinned(connection, head, version.commit_hash))
-            for version in listed
-        ]
+    def _versions(self, connection: Connection, head: PromptHead) -> Iterator[PromptContent]:
+        """Yield the newest versions; each is read when it is needed."""
+        for version in prompt_versions.list_versions(connection, prompt_id=head.id, limit=VERSIONS_MAX):
+            pinned = self.reader.pinned(connection, head, version.commit_hash)
+            yield self.reader.content_of(connection, head, pinned)
 
 
-def _name_of_match(instruction: str, contents: Sequence[PromptContent], proposals: Proposals) -> str | None:
-    """Return the commit hash of the first content that renders the instruction, or "draft"; None if none does.
+class Matches:
+    """Finds the content that renders an instruction. Each content is read once, and in all `COMPARED_MAX` steps."""
 
-    The draft may differ in parts that vary between sessions.
-    """
-    for content in contents:
-        if _values(instruction, content) is not None:
-            return content.commit_hash or DRAFT
-    keys = proposals.varying
-    if not keys:
+    def __init__(self, draft: PromptContent, contents: Iterator[PromptContent], proposals: Proposals) -> None:
+        self._budget = WorkBudget(COMPARED_MAX)
+        self._contents = contents
+        self._known: list[tuple[str, Template]] = []
+        self._varying: Template | None = None
+        if keys := proposals.varying:
+            known = {placeholder.key for placeholder in draft.placeholders}
+            with suppress(OverBudget):
+                self._varying = Template(proposals.rewritten(keys), "RAW", {*known, *keys.values()}, self._budget)
+
+    def name_of(self, instruction: str) -> str | None:
+        """Return the commit hash of the first content that renders the instruction, or "draft"; None if none does.
+
+        The draft may differ in parts that vary between sessions. Contents for which no steps are left render nothing.
+        """
+        with suppress(OverBudget):
+            for name, template in self._templates():
+                if template.values(instruction) is not None:
+                    return name
+            if self._varying and self._varying.values(instruction) is not None:
+                return DRAFT
         return None
-    known = {placeholder.key for placeholder in contents[0].placeholders}
-    varying = values_in(instruction, proposals.rewritten(keys), "RAW", {*known, *keys.values()})
-    return None if varying is None else DRAFT
+
+    def _templates(self) -> Iterator[tuple[str, Template]]:
+        yield from self._known
+        for content in self._contents:
+            self._known.append((content.commit_hash or DRAFT, _template(content, self._budget)))
+            yield self._known[-1]
 
 
-def _values(instruction: str, content: PromptContent) -> dict[str, str] | None:
+def _template(content: PromptContent, budget: WorkBudget) -> Template:
     keys = {placeholder.key for placeholder in content.placeholders}
-    return values_in(instruction, content.value, content.instruction_format, keys)
+    return Template(content.value, content.instruction_format, keys, budget)
 
 
 def with_selections(recorded: Sequence[Turn], content: PromptContent) -> list[Turn]:
-    """Return the turns. A turn without placeholders gets the names of the values that its instruction has."""
+    """Return the turns. A turn without placeholders gets the names of the values that its instruction has.
+
+    Instructions beyond `COMPARED_MAX` steps have no names.
+    """
     if not content.placeholders:
         return list(recorded)
+    named, read = names_by_content(content.placeholders), cache(partial(_template, content, WorkBudget(COMPARED_MAX)))
 
     @cache
     def selections(instruction: str) -> dict[str, str]:
-        return names_of(_values(instruction, content) or {}, content.placeholders)
+        with suppress(OverBudget):
+            return names_of(read().values(instruction) or {}, named)
+        return {}
 
     return [
         replace(turn, placeholders=selections(turn.instruction) or None)

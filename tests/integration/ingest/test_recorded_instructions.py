@@ -6,7 +6,11 @@ from typing import Any
 
 import pytest
 
+from app.rendering import matching
+from app.rendering.render import Placeholder, PlaceholderValue, to_xml
+from app.services.prompts.content import PromptContent
 from app.services.sessions import instructions
+from app.sessions.types import Turn
 from tests.integration.ingest.test_agents import chat, prompt_of, sent
 from tests.support.world import World, new_world
 
@@ -235,3 +239,69 @@ def test_the_sessions_and_bytes_read_are_bounded(world: World, monkeypatch: pyte
     assert report(world)["sessionsRead"] == 2
     monkeypatch.setattr(instructions, "BYTES_MAX", 10)
     assert report(world)["instruction"] is None
+
+
+def xml_prompt(world: World, *versions: str) -> int:
+    """Return a prompt in XML with committed versions; the newest is the draft, too."""
+    body = {"name": "xml", "languageModelName": "gpt-4o-mini", "instructionFormat": "XML", "value": versions[0]}
+    prompt_id: int = world.post("/api/v1/prompts", json=body).json["prompt"]["id"]
+    for value in versions[1:]:
+        assert world.patch(f"/api/v1/prompts/{prompt_id}", json={"value": value}).status_code == 200
+        assert world.post(f"/api/v1/prompts/{prompt_id}/commit", json={"message": "m"}).status_code == 201
+    return prompt_id
+
+
+def send_instructions(world: World, prompt_id: int, *texts: str) -> None:
+    spans = [later(number, text) for number, text in enumerate(texts)]
+    body = {"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}
+    assert world.post(f"/api/public/prompts/{prompt_id}/otel/v1/traces", json=body).status_code == 200
+
+
+def test_a_content_is_rendered_once_for_all_instructions_that_it_is_compared_with(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    versions = [f"# Role\nVersion {number}\n" for number in range(4)]
+    prompt_id = xml_prompt(world, *versions)
+    send_instructions(world, prompt_id, *(f"Instruction {number}" for number in range(8)))
+    rendered, to_xml = list[str](), matching.to_xml
+    monkeypatch.setattr(matching, "to_xml", lambda text: (rendered.append(text), to_xml(text))[1])
+    read = f"/api/v1/prompts/{prompt_id}/recorded-instruction"
+
+    found = world.get(read).json
+    assert (found["sessionsRead"], found["matches"], found["differs"]) == (8, None, True)
+    # The draft, and each version.
+    assert len(rendered) == 5
+
+    monkeypatch.setattr(instructions, "COMPARED_MAX", 3 * len(versions[0]))
+    rendered.clear()
+    assert world.get(read).json["differs"] is True
+    assert len(rendered) <= 3
+
+
+def test_a_prompt_is_rendered_once_for_the_turns_of_a_session(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    content = PromptContent(
+        prompt_id=1,
+        name="p",
+        commit_hash=None,
+        value="# Role\nHelp {{who}}.",
+        instruction_format="XML",
+        model=None,  # type: ignore[arg-type] # it is not read
+        config={},
+        placeholders=(Placeholder("who", (PlaceholderValue("a", "Anna"), PlaceholderValue("b", "Bob"))),),
+    )
+    text = to_xml(content.value)
+    turns = [
+        Turn("t", 0, 1, "?", (), instruction=text.replace("{{who}}", ("Anna", "Bob", f"{n}")[n % 3])) for n in range(30)
+    ]
+    rendered = list[str]()
+    monkeypatch.setattr(matching, "to_xml", lambda text: (rendered.append(text), to_xml(text))[1])
+
+    selected = [turn.placeholders for turn in instructions.with_selections(turns, content)]
+    assert selected == [{"who": "a"}, {"who": "b"}, None] * 10
+    assert len(rendered) == 1
+
+    monkeypatch.setattr(instructions, "COMPARED_MAX", len(content.value) + 10)
+    selected = [turn.placeholders for turn in instructions.with_selections(turns, content)]
+    assert (selected[0], selected[-3:]) == ({"who": "a"}, [{"who": "a"}, {"who": "b"}, None])
+    monkeypatch.setattr(instructions, "COMPARED_MAX", 3)
+    assert [turn.placeholders for turn in instructions.with_selections(turns, content)] == [None] * 30

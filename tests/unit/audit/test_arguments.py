@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.audit.arguments import HARMLESS_ARGUMENTS, PLANTED_ARGUMENTS, RecordedArguments, is_prose
+from app.audit.arguments import (
+    HARMLESS_ARGUMENTS,
+    HARMLESS_READS,
+    PLANTED_ARGUMENTS,
+    PLANTED_READS,
+    RecordedArguments,
+    is_prose,
+)
 from app.audit.draw import Draw
 from app.audit.passage import Conversation, leaves_of
 from app.values.budget import UNLIMITED
@@ -127,3 +134,16 @@ def test_odd_arguments_are_changed_or_left(arguments: dict[str, Any], kind: str)
 )
 def test_prose_is_several_words_of_a_language(value: Any, prose: bool) -> None:
     assert is_prose(value) is prose
+
+
+@given(seed=st.integers(0, 999))
+def test_a_read_of_another_thing_exchanges_no_number_and_another_limit_is_larger(seed: int) -> None:
+    exchanged = PLANTED_READS["read_exchanged"](recorded(), Draw(str(seed)))
+    limited = HARMLESS_READS["read_limited"](recorded(), Draw(str(seed)))
+
+    assert exchanged
+    assert exchanged.path[0] in ("order", "customer", "at", "lines")
+    assert limited
+    assert (limited.path, limited.was, limited.now) == (("limit",), None, 100)
+    assert HARMLESS_READS["read_limited"](recorded({"limit": 7}), Draw("1")).arguments == {"limit": 14}
+    assert HARMLESS_READS["read_limited"](recorded({"limit": "all"}, {}), Draw("1")) is None

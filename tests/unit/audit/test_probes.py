@@ -8,10 +8,14 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from app.audit.playing import play_probe
 from app.audit.probes import Labelled, ProbedCase, draw_probes, places_of
-from app.replay.types import CaseTurn, Check, CheckedAnswer, CheckedCall, TestCase
+from app.replay.judging import JudgeVerdict
+from app.replay.ports import Ports
+from app.replay.types import CaseTurn, Check, CheckedAnswer, CheckedCall, TestCase, ToolRules
 from app.values.budget import WorkBudget
 from tests.unit.audit.passages import SENTENCES
+from tests.unit.replay.fakes import FakeDraft, FakeJudge
 
 INSTRUCTION = "You are the agent of a shop. Never name the margin of the shop to users."
 
@@ -113,3 +117,34 @@ def test_without_text_there_are_no_probes() -> None:
 
     assert draw_probes([], "1") == []
     assert draw_probes([ProbedCase(1, empty)], "1") == []
+
+
+READ = CheckedCall(name="list_orders", arguments={"customer": "C-7", "limit": 5, "note": "B-2"}, result=["B-1", "C-8"])
+
+
+def kinds_of(call: CheckedCall, **more: Any) -> set[str]:
+    """Return the operators on reads that find something to change in a call."""
+    turn = CaseTurn(user="What did C-8 order?", steps=(call, CheckedAnswer(text="B-1.", check=MEANING)))
+    probes = draw_probes(probed(TestCase(turns=(turn,), **more)), "1")
+    return {probe.kind for probe in probes if probe.kind.startswith("read_") and probe.step == 0}
+
+
+def test_reads_with_other_arguments_are_probed_where_a_judge_decides_them() -> None:
+    assert kinds_of(READ) == {"read_exchanged", "read_limited"}
+    assert kinds_of(replace(READ, name="order")) == set()
+    assert kinds_of(replace(READ, error="gone")) == set()
+    assert kinds_of(replace(READ, check=Check(arguments="ignore"))) == set()
+    assert kinds_of(READ, tools={"list_orders": ToolRules(arguments={"/customer": "exact"})}) == set()
+    assert kinds_of(READ, tools={"list_orders": ToolRules(effect="write")}) == set()
+
+
+@pytest.mark.parametrize("verdict", ["passed", "failed"])
+def test_a_judge_decides_on_the_probes_of_reads(verdict: JudgeVerdict) -> None:
+    turn = CaseTurn(user="What did C-8 order?", steps=(READ, CheckedAnswer(text="B-1.", check=MEANING)))
+    judge = FakeJudge(lambda recorded, produced: verdict)
+    (probe,) = (probe for probe in draw_probes(probed(TestCase(turns=(turn,))), "1") if probe.kind == "read_exchanged")
+
+    outcome = play_probe(TestCase(turns=(turn,)), probe, lambda model: Ports(model, FakeDraft(), judge))
+
+    assert (outcome.verdict, outcome.is_right) == (verdict, verdict == "failed")
+    assert [bool(step.result) for step in judge.asked] == [True]

@@ -54,6 +54,21 @@ def test_a_pattern_is_masked_in_name_status_events_and_links() -> None:
     assert found["status"]["code"] == 2
 
 
+def test_fields_without_a_meaning_and_states_of_traces_are_masked() -> None:
+    link = {"traceId": f"of {ADA}", "spanId": "b" * 16, "traceState": f"vendor={ADA}", "flags": 1}
+    note = {"by": [ADA, {"mail": ADA}]}
+    found = masked([EMAIL], traceState=f"vendor={ADA}", links=[link], note=note, status={"code": 2, "more": ADA})
+    assert ADA not in json.dumps(found)
+    assert (found["status"], found["links"][0]["flags"]) == ({"code": 2, "more": MASK}, 1)
+
+
+def test_ids_times_kinds_and_counts_are_no_text() -> None:
+    fields = {"kind": 3, "flags": 257, "droppedAttributesCount": 12, "endTimeUnixNano": "1760000001000000000"}
+    link = {"traceId": "4" * 32, "spanId": "5" * 16}
+    fields |= {"traceId": "4" * 32, "spanId": "4" * 16, "parentSpanId": "5" * 16, "links": [link]}
+    assert masked([Rule("pattern", "[0-9]+")], {}, **fields) == span({}, **fields)
+
+
 def test_the_name_of_a_scope_is_masked_by_patterns() -> None:
     masking = Masking([Rule("pattern", r"\d+", "#"), Rule("pointer", "/scope")])
     assert masking.cut("scope 1234", MAX_SCOPE) == "scope #"
@@ -233,3 +248,58 @@ def test_json_without_a_repeated_key_stays_byte_for_byte() -> None:
     raw = json.dumps(span({"a": text, "b": [1, {"c": True}]})).encode()
 
     assert Masking([CARD]).span(raw) == raw
+
+
+NAME = Rule("pattern", r"Jane\s+Doe|O'Brien|Zoë|🦜@")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        repr([{"role": "user", "content": "Jane\nDoe"}]),
+        repr({"asked": 'O\'Brien "says"'}),
+        ascii({"name": "Zoë"}),
+        json.dumps("🦜@")[1:-1],
+        '{"line": 1}\n{"name": "Jane\\nDoe"}',
+        'data: {"name": "Zo\\u00eb"}',
+        '{"name": "Jane\\nDoe", "cut": "of',
+        '{"name": "Jane\\nDoe",}',
+        json.dumps({"printed": repr({"name": "Jane\nDoe"})}),
+        repr({"json": json.dumps({"json": json.dumps({"name": "Jane\nDoe"})})}),
+    ],
+)
+def test_escapes_do_not_hide_a_match_from_a_pattern(text: str) -> None:
+    found = value(masked([NAME], {"a": text}), "a")["stringValue"]
+    assert found in (MASK, f'{{"printed":"{MASK}"}}')
+
+
+@pytest.mark.parametrize("text", ["C:\\new\\x41", r"\d+ is \w", "\\", r"\u00", r"\U00110000", "Doe\\nJane"])
+def test_text_with_escapes_that_hide_nothing_stays(text: str) -> None:
+    found = masked([NAME], {"a": text})
+    assert value(found, "a") == {"stringValue": text}
+
+
+def test_escapes_next_to_a_match_stay() -> None:
+    assert Masking([NAME]).text(r"Jane Doe wrote \d+") == rf"{MASK} wrote \d+"
+
+
+def test_escapes_are_read_within_the_budget() -> None:
+    assert Masking([NAME]).text("\\n" * 1000, MaskingBudget(search=10_000)) == MASK
+
+
+@pytest.mark.parametrize("text", ['{"card": "4111", "id": 7}', '\n {"id": 7, "card": "4111"}'])
+def test_a_pointer_leads_into_json_in_a_json_text(text: str) -> None:
+    found = value(masked([Rule("pointer", "/a/card")], {"a": json.dumps(text)}), "a")["stringValue"]
+    assert json.loads(found) == {"card": MASK, "id": 7}
+
+
+@pytest.mark.parametrize(
+    "text", ['\ufeff{"card": "4111"}', json.dumps('{"card": "4111"}')[:-4], '["4111"', " {'card': 4111}"]
+)
+def test_what_a_pointer_can_not_follow_is_masked_whole(text: str) -> None:
+    assert value(masked([Rule("pointer", "/a/card")], {"a": text}), "a") == {"stringValue": MASK}
+
+
+def test_a_pointer_leaves_a_quoted_text_unchanged() -> None:
+    for text in ('"4111" {', '"4111"', "4111"):
+        assert value(masked([Rule("pointer", "/a/card")], {"a": text}), "a") == {"stringValue": text}

@@ -123,7 +123,8 @@ def pair(steps: Sequence[CaseStep], produced: Sequence[ProducedStep], order: Ord
     for each in produced:
         if each.kind == "tool_call":
             tool = resolve(each.name, ToolRules(), None, None)
-            recording.look_up([(ToolCall("", each.name, each.arguments), tool)], [True])
+            made = ToolCall("", each.name, each.arguments)
+            recording.look_up([(made, tool)], [True], recording.keys_of([made]))
     numbers = [index for index, each in enumerate(produced) if each.kind == "tool_call"]
     accepted = dict(zip(numbers, recording.accepted, strict=True))
     return pairing.pair(steps, produced, order, checker, accepted)

@@ -142,6 +142,9 @@ def test_the_schema_defines_what_is_equal(recorded: Any, produced: Any, expected
         ({"note": "It came too late."}, {"note": ""}, "failed", "failed"),
         ({"note": "It came too late."}, {"note": "rm -rf / --force"}, "failed", "open"),
         ({"query": "refund"}, {"query": "refunds"}, "failed", "open"),
+        ({"of": "delivery"}, {"of": "deliveries"}, "failed", "open"),
+        ({"of": "id"}, {"of": "ids"}, "failed", "failed"),
+        ({"of": "a-17"}, {"of": "a-17s"}, "failed", "failed"),
         ({"ok": True}, {"ok": "true"}, "open", "open"),
         ({"ok": True}, {"ok": 1}, "failed", "failed"),
         ({"city": "Rome"}, {"city": "Oslo"}, "failed", "failed"),
@@ -321,12 +324,16 @@ def test_a_reader_weighs_what_the_schema_lets_a_call_leave_out(given: Any, effec
         ("+358 40 555 0172", "040 555 0172", "open"),
         ("0049 (30) 123-456", "030 123456", "open"),
         ("+358 40 555 0172", "040 555 0173", "failed"),
-        ("+358 40 555 0172", "40 555 0172", "failed"),
+        ("+47 90122418", "901 22 418", "open"),
+        ("+47 90122418", "90122419", "failed"),
+        ("pod", "pods", "open"),
+        ("rs", "replicasets", "open"),
+        ("rs", "pods", "failed"),
         ("+3 040 555 0172 9", "040 555 0172", "failed"),
         ("NERMİN AKSOY", "Nermin Aksoy", "open"),
     ],
 )
-def test_a_reader_weighs_other_forms_of_a_telephone_number_and_a_name(left: str, right: str, expected: str) -> None:
+def test_a_reader_weighs_other_forms_of_a_number_a_name_and_a_kind(left: str, right: str, expected: str) -> None:
     for effect in ("read", "write"):
         assert outcome({"id": left}, {"id": right}, effect, LEFT_OUT) == expected
         assert outcome({"id": right}, {"id": left}, effect, LEFT_OUT) == expected

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,8 +10,9 @@ from app.chat import Message, Tokens
 from app.errors import ProviderError
 from app.replay.asking import decide
 from app.replay.judging import JudgedCall, JudgedTurn, OpenStep, StepEvidence, StepJudgement, TurnJudgement
-from app.replay.known import TurnDigests
+from app.replay.known import MessageDigests, TurnDigests
 from app.replay.ports import Ports
+from tests.support.growth import work_by_function
 from tests.unit.replay.fakes import FakeDraft, FakeJudge, scripted
 
 STEPS = OpenStep(0, "answer", None, "A", "A"), OpenStep(2, "answer", None, "A", "B")
@@ -91,6 +92,34 @@ def test_a_judge_that_fails_leaves_the_steps_to_a_person_and_nothing_is_remember
     assert memory.remembered == []
 
 
+def digests(turn: JudgedTurn) -> TurnDigests:
+    return TurnDigests(0, turn, MessageDigests())
+
+
+def test_the_order_of_messages_is_a_part_of_the_context() -> None:
+    messages = (Message("user", "a"), Message("assistant", "b"))
+    turns = [replace(TURN, conversation=listed) for listed in (messages, messages[::-1], messages[:1])]
+    assert len({digests(turn).of_judge("gpt", STEPS[0]) for turn in turns}) == 3
+
+
+@pytest.mark.slow
+def test_a_message_is_read_once_for_the_turns_after_it() -> None:
+    def prepare(size: int) -> Callable[[], object]:
+        messages = [Message("user", f"{number}") for number in range(size)]
+        turns = [replace(TURN, conversation=tuple(messages[:number])) for number in range(size)]
+
+        def work() -> None:
+            known = MessageDigests()
+            for turn in turns:
+                TurnDigests(0, turn, known)
+
+        return work
+
+    # Each turn looks up the digests of the messages before it.
+    counts = [work_by_function(prepare(size)) for size in (50, 100)]
+    assert counts[1]["replay/known:_message"] <= 2.1 * counts[0]["replay/known:_message"]
+
+
 @pytest.mark.parametrize(
     ("change", "of_person"),
     [
@@ -104,8 +133,8 @@ def test_a_judge_that_fails_leaves_the_steps_to_a_person_and_nothing_is_remember
 def test_a_verdict_is_known_only_in_its_context(change: dict[str, Any], of_person: bool) -> None:
     other = replace(TURN, **change)
 
-    assert TurnDigests(0, TURN).of_judge("gpt", STEPS[0]) != TurnDigests(0, other).of_judge("gpt", STEPS[0])
-    assert (TurnDigests(0, TURN).of_person(STEPS[0]) != TurnDigests(0, other).of_person(STEPS[0])) is of_person
+    assert digests(TURN).of_judge("gpt", STEPS[0]) != digests(other).of_judge("gpt", STEPS[0])
+    assert (digests(TURN).of_person(STEPS[0]) != digests(other).of_person(STEPS[0])) is of_person
 
 
 @pytest.mark.parametrize(
@@ -115,14 +144,14 @@ def test_a_verdict_is_known_only_in_its_context(change: dict[str, Any], of_perso
 def test_a_verdict_is_known_only_of_its_texts(change: dict[str, Any]) -> None:
     step = replace(STEPS[0], **change)
 
-    assert TurnDigests(0, TURN).of_person(STEPS[0]) != TurnDigests(0, TURN).of_person(step)
-    assert TurnDigests(0, TURN).of_judge("gpt", STEPS[0]) != TurnDigests(0, TURN).of_judge("gpt", step)
+    assert digests(TURN).of_person(STEPS[0]) != digests(TURN).of_person(step)
+    assert digests(TURN).of_judge("gpt", STEPS[0]) != digests(TURN).of_judge("gpt", step)
 
 
 def test_a_verdict_of_a_judge_is_known_only_of_its_model_and_its_evidence() -> None:
     step = replace(STEPS[0], evidence=StepEvidence(lost=("5",)))
 
-    assert TurnDigests(0, TURN).of_judge("gpt", STEPS[0]) != TurnDigests(0, TURN).of_judge("claude", STEPS[0])
-    assert TurnDigests(0, TURN).of_judge("gpt", STEPS[0]) != TurnDigests(0, TURN).of_judge("gpt", step)
-    assert TurnDigests(0, TURN).of_person(STEPS[0]) == TurnDigests(0, TURN).of_person(step)
-    assert TurnDigests(0, TURN).of_person(step) != TurnDigests(1, TURN).of_person(step)
+    assert digests(TURN).of_judge("gpt", STEPS[0]) != digests(TURN).of_judge("claude", STEPS[0])
+    assert digests(TURN).of_judge("gpt", STEPS[0]) != digests(TURN).of_judge("gpt", step)
+    assert digests(TURN).of_person(STEPS[0]) == digests(TURN).of_person(step)
+    assert digests(TURN).of_person(step) != TurnDigests(1, TURN, MessageDigests()).of_person(step)

@@ -11,7 +11,7 @@ import pytest
 
 from app.chat import Message
 from app.replay.answers import ELEMENTS_MAX
-from app.replay.arguments import compare_arguments
+from app.replay.arguments import CallRules, compare_arguments
 from app.replay.attempt_sources import AttemptSources
 from app.replay.checks import Checker
 from app.replay.compare import differences, equal, ignored_paths
@@ -376,6 +376,67 @@ def test_each_turn_of_a_long_conversation_costs_as_much_as_the_one_before_it() -
     few, many = spent(100), spent(400)
 
     assert [more / less < 5.5 for less, more in zip(few, many, strict=True)] == [True, True], (few, many)
+
+
+REQUEST = {"method": "POST", "url": "http://a/b"}
+OPERATION = {"query": "mutation { pay(at: $v) { id } }"}
+MEMBERS: dict[str, Callable[[int], tuple[str, dict[str, Any]]]] = {
+    "headers": lambda n: ("http_request", REQUEST | {"headers": {f"h{k}": k for k in range(n)}}),
+    "long headers": lambda n: ("http_request", REQUEST | {"headers": {f"h{k}": "x" * 99 * n for k in range(30)}}),
+    "parameters": lambda n: ("http_request", REQUEST | {"params": {f"h{k}": k for k in range(n)}}),
+    "other arguments": lambda n: ("http_request", REQUEST | {f"h{k}": k for k in range(n)}),
+    "a body": lambda n: ("http_request", REQUEST | {"body": {f"h{k}": "{" for k in range(n)}}),
+    "variables": lambda n: ("graphql", OPERATION | {"variables": {"v": [[k] for k in range(n)]}}),
+    "variables of a body": lambda n: ("post", REQUEST | {"body": OPERATION | {"variables": {"v": [[0]] * n}}}),
+    "an object that only one call has": lambda n: ("t", {"x": {f"h{k}": k for k in range(n)}}),
+    "words": lambda n: ("run", {"command": ["a"] * n}),
+}
+
+
+@pytest.mark.parametrize("shape", MEMBERS)
+def test_the_members_of_a_request_are_counted_for_each_recorded_call_that_it_is_compared_with(shape: str) -> None:
+    def compared(size: int) -> tuple[int, int]:
+        """Return the steps and the work of the second comparison."""
+        name, produced = MEMBERS[shape](size)
+        recorded = [{key: value for key, value in produced.items() if key == "command"} | {"url": "c"}] * 2
+        reader = Reader(WorkBudget())
+
+        def compare(call: Any) -> None:
+            compare_arguments(call, produced, ranked({}), Sources, rules=CallRules("write", name=name), reader=reader)
+
+        compare(recorded[0])
+        before = reader.budget.spent
+        work = work_by_function(partial(compare, recorded[1])).total()
+        return reader.budget.spent - before, work
+
+    few, many = compared(500), compared(8_000)
+    # A step is a microsecond: so many lines and calls.
+    assert many[0] - few[0] >= (many[1] - few[1]) / 25
+    assert many[0] - few[0] >= 7_500
+
+
+@pytest.mark.parametrize(("name", "argument"), [("run_python", "code"), ("bash", "command")])
+def test_the_readings_of_code_are_counted(name: str, argument: str) -> None:
+    left, right = ({argument: "a;" * 5_000 + last} for last in "bc")
+    reader = Reader(WorkBudget())
+    compare_arguments(left, right, ranked({}), Sources, rules=CallRules("write", name=name), reader=reader)
+    assert reader.budget.spent > 5 * 2 * 10_000
+
+
+def test_a_request_of_many_headers_ends_its_budget_instead_of_reading_them_for_each_recorded_call() -> None:
+    produced = REQUEST | {"headers": {f"h{n}": n for n in range(40_000)}}
+    reader, compared = Reader(WorkBudget(500_000)), list[int]()
+    rules = CallRules("write", name="http_request")
+
+    def compare_with_all() -> None:
+        for number in range(400):
+            recorded = REQUEST | {"url": f"http://a/{number}"}
+            compare_arguments(recorded, produced, ranked({}), Sources, rules=rules, reader=reader)
+            compared.append(number)
+
+    with pytest.raises(OverBudget):
+        compare_with_all()
+    assert len(compared) < 5
 
 
 def test_a_tool_with_thousands_of_matchers_is_looked_up_path_by_path() -> None:

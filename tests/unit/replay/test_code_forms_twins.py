@@ -26,7 +26,21 @@ SAME = [
     ("update t set a = 1 where id = 7", "update t set a = 1 where site = 3 and (id = 7)"),
     ("delete from t where id = 7", "DELETE FROM t WHERE id = 7 AND state = 'draft';"),
     ("update t set a = 1 where b = 2 and id = 7", "update t set a = 1 where c = 5 and id = 7 and b = 2"),
+    ("ALTER ROLE r SET idle_timeout = '5min'", "alter role r set idle_timeout to '5min';"),
+    ("create unique index i on t (a, b)", "CREATE UNIQUE INDEX i ON t(a,b)"),
+    ("COMMENT ON COLUMN t.a IS 'in kg'", "comment on column t.a is 'in kg'"),
+    ("create or replace temporary view v as select a from t", "CREATE OR REPLACE TEMPORARY VIEW v AS SELECT a FROM t"),
+    ("insert into t (a, b) values (1, f(2, 3))", "insert into t set b = f(2, 3), a = 1"),
+    ("update t set a = 1 where id = 7", "update t set a = 1 where id = 7 limit 1"),
+    ("delete from t where id = 7", "delete from t where id = 7 and b = 2 limit 5"),
     # Commands.
+    ("adm update Node=g7 State=DRAIN Weight=5", "adm update state=drain weight=5 node=g7"),
+    ("adm update Job=8 TimeLimit=+06:00:00", "adm update Job=8 TimeLimit=+360"),
+    ("adm set Node=g7 Reason='fan is broken'", "adm set Node=g7 Reason='the fan broke'"),
+    ("desk close 7 --comment 'sent a new one'", "desk close 7 --comment 'a new one was sent'"),
+    ("git commit -m 'Mend the login form'", "git commit -m 'Fix the form of the login'"),
+    ("/opt/x/budget --month 2026-11 --json", "/opt/x/budget --month 2026-11"),
+    ("find /tmp/a -type f -mtime +9 -delete", "find /tmp/a -type f -mtime +9 -print0 | xargs -0 rm -f --"),
     (
         "sbatch --partition=long --cpus-per-task=16 --mem=64G --time=12:00:00 --job-name=a /p/a.sh S2",
         "sbatch -p long -c 16 --mem=64G -t 12:00:00 -J a /p/a.sh S2",
@@ -47,6 +61,28 @@ SAME = [
     ("if (a):\n    go(1)\n", "if a:\n  go(1)"),
 ]
 DIFFERENT = [
+    ("ALTER ROLE r SET idle_timeout = '5min'", "ALTER ROLE r SET idle_timeout TO '50min'"),
+    ("ALTER ROLE r SET idle_timeout = '5min'", "ALTER ROLE s SET idle_timeout TO '5min'"),
+    ("create unique index i on t (a, b)", "create unique index i on t (b, a)"),
+    ("create unique index i on t (a)", "create index i on t (a)"),
+    ("drop user ben", "drop role ben"),
+    ("COMMENT ON COLUMN t.a IS 'in kg'", "comment on column t.a is 'in g'"),
+    ("insert into t (a, b) values (1, 2)", "insert into t set b = 1, a = 2"),
+    ("insert into t (a, b) values (1, 2)", "insert into t set a = 1, b = 2, c = 3"),
+    ("update t set a = 1", "update t set a = 1 limit 5"),
+    ("update t set a = 1 where id = 7 limit 1", "update t set a = 1 where id = 7"),
+    ("update t set a = 1 where id = 7 limit 1", "update t set a = 1 where id = 7 limit 2"),
+    ("adm update Node=g7 State=DRAIN", "adm update Node=g8 State=DRAIN"),
+    ("adm update Node=g7 State=DRAIN", "adm update Node=g7 State=RESUME"),
+    ("adm update Node=g7 State=DRAIN", "adm update Node=DRAIN State=g7"),
+    ("adm update a=1 a=2", "adm update a=2 a=1"),
+    ("adm update Job=8 TimeLimit=+06:00:00", "adm update Job=8 TimeLimit=06:00:00"),
+    ("adm update Job=8 TimeLimit=+06:00:00", "adm update Job=8 TimeLimit=+06:00"),
+    ("dd if=/dev/a of=/dev/b", "dd if=/dev/b of=/dev/a"),
+    ("sh -c 'remove the file'", "sh -c 'remove the files'"),
+    ("desk close 7 --comment 'sent a new one'", "desk close 8 --comment 'sent a new one'"),
+    ("git commit -m 'Mend the login form'", "git commit --amend -m 'Fix the form of the login'"),
+    ("find /tmp/a -type f -delete", "find /tmp/a -print0 | xargs -0 rm -f --"),
     ("update t set d = '2026-11-30' where id = 1", "update t set d = date '2026-12-01' where id = 1"),
     ("update t set d = '2026-11-30' where id = 1", "update t set d = cast('2026-11-30' as text) where id = 1"),
     ("insert into t (a, b) values (1, 2)", "insert into t (a, b, c) values (1, 2, 0)"),
@@ -105,6 +141,18 @@ def test_a_statement_with_fewer_conditions_than_recorded_always_fails(columns: l
 
     assert code_note(f"delete from t where {every}", f"delete from t where {fewer}") == ""
     assert code_note(f"delete from t where {fewer}", f"delete from t where {every}")
+
+
+NAMED = ["Node=g7", "State=DRAIN", "Weight=5", "Limit=1-00"]
+
+
+@given(st.permutations(NAMED), st.permutations([*range(len(NAMED))]))
+def test_values_with_names_may_come_in_any_order_and_may_not_be_exchanged(named: list[str], places: list[int]) -> None:
+    names, values = zip(*(word.split("=") for word in NAMED), strict=True)
+    exchanged = " ".join(f"{name}={values[place]}" for name, place in zip(names, places, strict=True))
+
+    assert code_note(f"adm {' '.join(NAMED)}", f"adm {' '.join(named)}")
+    assert bool(code_note(f"adm {' '.join(NAMED)}", f"adm {exchanged}")) == (places == sorted(places))
 
 
 OPTIONS = ["--a=1", "--b=2", "--c=3", "--dry-run=no"]

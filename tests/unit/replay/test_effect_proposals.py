@@ -24,7 +24,7 @@ from app.replay.effects import tools_of
 from app.replay.types import CaseTurn, CheckedCall, TestCase, ToolRules
 
 NONCE = "f" * 32
-PEEK, REFUND = UnknownTool("stock_peek", "Shows the stock.", "{}"), UnknownTool("cash_back", "Pays money.", "{}")
+PEEK, REFUND = UnknownTool("stock_orbit", "Shows the stock.", "{}"), UnknownTool("cash_back", "Pays money.", "{}")
 
 
 @dataclass
@@ -61,32 +61,32 @@ def case_of(*names: str, offered: Sequence[Any] | None = None, **rules: ToolRule
 
 @pytest.mark.parametrize("effect", ["write", "by_call"])
 def test_a_reply_proposes_effects(effect: str) -> None:
-    assert proposed([entry("stock_peek", "read"), entry("cash_back", effect)]) == {
-        "stock_peek": "read",
+    assert proposed([entry("stock_orbit", "read"), entry("cash_back", effect)]) == {
+        "stock_orbit": "read",
         "cash_back": effect,
     }
 
 
 def test_a_proposal_names_its_reason_its_model_and_the_definition_that_was_read() -> None:
-    model = Classifier(Answer(json.dumps({"tools": [entry("stock_peek", "read", "It only shows.")]})))
+    model = Classifier(Answer(json.dumps({"tools": [entry("stock_orbit", "read", "It only shows.")]})))
 
-    proposal = propose_effects(model, "judge-1", lambda: NONCE, [PEEK])["stock_peek"]
+    proposal = propose_effects(model, "judge-1", lambda: NONCE, [PEEK])["stock_orbit"]
 
     assert (proposal.reason, proposal.model, proposal.definition) == ("It only shows.", "judge-1", PEEK.definition)
-    assert UnknownTool("stock_peek", "Sells the stock.", "{}").definition != proposal.definition
+    assert UnknownTool("stock_orbit", "Sells the stock.", "{}").definition != proposal.definition
 
 
 @pytest.mark.parametrize(
     "reply",
     [
-        "stock_peek is a read",
-        '{"tools": {"stock_peek": "read"}}',
-        [{"name": "stock_peek", "effect": "read"}],
-        [entry("stock_peek", "harmless")],
-        [entry("stock_peek", "unsure")],
+        "stock_orbit is a read",
+        '{"tools": {"stock_orbit": "read"}}',
+        [{"name": "stock_orbit", "effect": "read"}],
+        [entry("stock_orbit", "harmless")],
+        [entry("stock_orbit", "unsure")],
         [entry("other_tool", "read")],
-        [entry("stock_peek", "read"), entry("stock_peek", "write")],
-        [entry("stock_peek", "read"), entry("stock_peek", "read")],
+        [entry("stock_orbit", "read"), entry("stock_orbit", "write")],
+        [entry("stock_orbit", "read"), entry("stock_orbit", "read")],
         "[" * 100_000,
     ],
 )
@@ -96,13 +96,13 @@ def test_nothing_is_proposed_by_a_reply_that_is_not_as_it_was_asked_for(reply: A
 
 @pytest.mark.parametrize("finish", ["length", "refused"])
 def test_nothing_is_proposed_by_a_reply_that_is_cut_off_or_refused(finish: Any) -> None:
-    assert proposed([entry("stock_peek", "read")], finish_reason=finish) == {}
+    assert proposed([entry("stock_orbit", "read")], finish_reason=finish) == {}
 
 
 def test_reasons_are_short_and_storable() -> None:
-    model = Classifier(Answer(json.dumps({"tools": [entry("stock_peek", "read", "\0" + "x" * 10_000)]})))
+    model = Classifier(Answer(json.dumps({"tools": [entry("stock_orbit", "read", "\0" + "x" * 10_000)]})))
 
-    reason = propose_effects(model, "judge-1", lambda: NONCE, [PEEK])["stock_peek"].reason
+    reason = propose_effects(model, "judge-1", lambda: NONCE, [PEEK])["stock_orbit"].reason
 
     assert len(reason) == REASON_MAX
     assert reason.startswith("\N{REPLACEMENT CHARACTER}x")
@@ -125,29 +125,33 @@ def test_a_description_cannot_pose_as_the_end_of_the_definitions() -> None:
 
 def test_only_tools_of_which_no_one_knows_the_effect_are_asked_about() -> None:
     hinted = {"name": "old_stock", "annotations": {"readOnlyHint": True}}
-    case = case_of("stock_peek", "get_order", "refund_order", "known", offered=[hinted], known=ToolRules(effect="read"))
+    case = case_of(
+        "stock_orbit", "get_order", "refund_order", "known", offered=[hinted], known=ToolRules(effect="read")
+    )
 
-    assert [tool.name for tool in unknown_tools(case, [ToolDefinition("price_table", effect="read")])] == ["stock_peek"]
+    assert [tool.name for tool in unknown_tools(case, [ToolDefinition("price_table", effect="read")])] == [
+        "stock_orbit"
+    ]
 
 
 def test_the_definition_of_the_prompt_is_read_and_else_the_recorded_one() -> None:
     recorded = [
-        {"type": "function", "function": {"name": "stock_peek", "description": "Recorded."}, "name": "stock_peek"},
+        {"type": "function", "function": {"name": "stock_orbit", "description": "Recorded."}, "name": "stock_orbit"},
         {"name": "price_table", "description": "Recorded."},
     ]
-    case = case_of("stock_peek", "price_table", offered=recorded)
+    case = case_of("stock_orbit", "price_table", offered=recorded)
 
     tools = unknown_tools(case, [ToolDefinition("price_table", "Defined.", {"type": "object"})])
 
     assert {tool.name: (tool.description, tool.schema) for tool in tools} == {
         "price_table": ("Defined.", '{"type": "object"}'),
-        "stock_peek": ("Recorded.", "{}"),
+        "stock_orbit": ("Recorded.", "{}"),
     }
 
 
 def test_a_question_has_a_bound() -> None:
-    many = [ToolDefinition(f"stock{n}_peek", "x") for n in range(2 * TOOLS_MAX)]
-    large = [ToolDefinition(f"stock{n}_peek", "x" * 100_000) for n in range(2 * TOOLS_MAX)]
+    many = [ToolDefinition(f"stock{n}_orbit", "x") for n in range(2 * TOOLS_MAX)]
+    large = [ToolDefinition(f"stock{n}_orbit", "x" * 100_000) for n in range(2 * TOOLS_MAX)]
 
     assert len(unknown_tools(case_of(), many)) == TOOLS_MAX
     tools = unknown_tools(case_of(), large)

@@ -15,6 +15,7 @@ from app.replay.engine import replay
 from app.replay.fault_types import Fault
 from app.replay.faults import FaultGuard, TurnFaults, with_faults
 from app.replay.findings import ReplayResult
+from app.replay.recording import arguments_key
 from app.replay.types import CheckedCall, TestCase, ToolRules
 from tests.support.operations import calls_of
 from tests.unit.replay.fakes import FakeJudge, FakeModel, answer, call, calls, ports, says, scripted, turn
@@ -94,7 +95,7 @@ def test_a_repeated_write_is_a_violation_unless_it_is_idempotent(extra: Any) -> 
     repeated = played(safe, scripted(*model), REFUSED)
 
     assert (result.status, [each.kind for each in result.violations]) == ("failed", ["repeated_write"])
-    assert "set idempotent to true for refund" in result.violations[0].message
+    assert "If a call of refund may safely be repeated, allow that in the test case." in result.violations[0].message
     assert (repeated.status, repeated.violations) == ("passed", ())
     assert [step.answered_by for step in repeated.turns[0].extra if step.kind == "tool_call"] == ["fault"]
 
@@ -295,12 +296,30 @@ def test_twice_the_calls_after_a_fault_need_at_most_about_twice_the_steps() -> N
         steps = [CheckedCall(name="refund", arguments={"id": number}) for number in range(size)]
         guard = FaultGuard(TurnFaults(frozenset({0})), steps, set())
         tool = Tool("refund", "write", "write", "test_case", "fail", None, False, "fail", None, None, {}, {}, {}, True)
-        guard.note(ToolCall("c", "refund", {"id": 0}))
+        keys = [arguments_key(ToolCall("c", "refund", {"id": number})) for number in range(2)]
+        guard.note(keys[0])
 
         def work() -> None:
             for number in range(size):
-                guard.rules(ToolCall("c", "refund", {"id": number % 2}), tool)
+                guard.rules(keys[number % 2], tool)
 
         return work
 
     assert calls_of(rules_of(200)) <= 2.1 * calls_of(rules_of(100))
+
+
+def test_turns_after_a_fault_share_its_assertions() -> None:
+    """Each assertion names all calls that have failed, and a test case has up to a thousand turns."""
+    failing = turn("?", call("book", {}), answer("a"))
+    case = TestCase(
+        turns=(failing, *[turn("?", answer("b"))] * 50, failing, turn("?", answer("c"))), history="replayed"
+    )
+    faults = [Fault(tool="book", call=number, kind="error") for number in range(2)]
+
+    faulted = with_faults(case, faults).case
+
+    texts = [step.check.value for played in faulted.played for step in played.steps if step.kind == "answer"]
+    assert len(texts) == 52
+    assert len(set(map(id, texts))) == 2
+    assert texts[0] in {texts[50]}
+    assert (texts[0].count("book failed"), texts[51].count("book failed")) == (1, 2)

@@ -21,7 +21,8 @@ def look_up(recording: Recording, *named: tuple[str, Any], **rules: Any) -> list
     asked = [
         (ToolCall("", name, arguments), resolve(name, ToolRules(**rules), None, None)) for name, arguments in named
     ]
-    replies = recording.look_up(asked, [True] * len(asked))
+    keys = recording.keys_of([call for call, _ in asked])
+    replies = recording.look_up(asked, [True] * len(asked), keys)
     return [(reply.step.result, reply.answered_by) if reply.step else None for reply in replies]
 
 
@@ -96,7 +97,7 @@ def test_a_call_that_is_not_allowed_uses_up_no_answer_of_another() -> None:
     recording = recording_of(turn("?", call("pay", 1, "paid")))
     asked = [(ToolCall("", "pay", 1), resolve("pay", ToolRules(), None, None))] * 2
 
-    replies = recording.look_up(asked, [False, True])
+    replies = recording.look_up(asked, [False, True], recording.keys_of([pay for pay, _ in asked]))
 
     assert [reply.answered_by for reply in replies] == ["none", "recording"]
 

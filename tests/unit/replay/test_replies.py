@@ -35,12 +35,12 @@ def recording(recorded: CaseTurn, replies: Replies, budget: WorkBudget) -> Recor
 
 
 def looked_up(made: Recording, asked: list[list[tuple[str, dict[str, object], bool]]]) -> list[list[Reply]]:
-    return [
-        made.look_up(
-            [(ToolCall("c", name, values), TOOLS[name]) for name, values, _ in batch], [may for *_, may in batch]
-        )
-        for batch in asked
-    ]
+    found = []
+    for batch in asked:
+        calls = [ToolCall("c", name, values) for name, values, _ in batch]
+        pairs = [(call, TOOLS[call.name]) for call in calls]
+        found.append(made.look_up(pairs, [may for *_, may in batch], made.keys_of(calls)))
+    return found
 
 
 def stored(replies: Replies) -> list[CallReply | None]:

@@ -266,7 +266,7 @@ def test_calls_in_calls_without_end_are_writes() -> None:
     assert tool("call_tool").called_with(arguments).effect == "write"
 
 
-@pytest.mark.parametrize("key", ["action", "operation", "op"])
+@pytest.mark.parametrize("key", ["action", "operation", "op", "subCommand"])
 @pytest.mark.parametrize(
     ("value", "more", "effect"),
     [
@@ -276,6 +276,9 @@ def test_calls_in_calls_without_end_are_writes() -> None:
         ("GET_EVENT", {"id": 7}, "read"),
         ("describe", {}, "read"),
         ("screenshot", {}, "read"),
+        ("preview_run", {"period": "2026-11"}, "read"),
+        ("history", {"name": "web"}, "read"),
+        ("undo", {"name": "web"}, "write"),
         ("delete", {"id": 7}, "write"),
         ("create", {"title": "a"}, "write"),
         ("mark_read", {"id": 7}, "write"),

@@ -16,14 +16,14 @@ from app.replay.types import DeclaredEffect, TestCase, ToolRules
 from app.replay.unconfirmed import may_read
 from tests.unit.replay.fakes import FakeJudge, answer, call, calls, ports, says, scripted, turn
 
-PEEK, BOOK = ("stock_peek", {"part": "B-1"}), ("cash_back", {"id": "A-1"})
+PEEK, BOOK = ("stock_level", {"part": "B-1"}), ("cash_back", {"id": "A-1"})
 CASE = TestCase(
     turns=(
         turn("How many?", call(*PEEK, result={"left": 4}), answer("4 are left.")),
         turn("Pay it.", call(*BOOK, result={"paid": True}), answer("It is paid.")),
     )
 )
-READ: dict[str, DeclaredEffect] = {"stock_peek": "read"}
+READ: dict[str, DeclaredEffect] = {"stock_level": "read"}
 AGAIN = calls(PEEK), calls(PEEK), says("4 are left."), calls(BOOK), says("It is paid.")
 
 
@@ -40,7 +40,7 @@ def test_a_repeated_call_of_a_proposed_read_is_answered_and_needs_review() -> No
     shown, text = result.turns[0].steps
     assert (shown.result, shown.decided_by, text.result) == ("needs_review", None, "passed")
     assert shown.reason == (
-        'stock_peek was called beyond the recording, with {"part": "B-1"}. A model proposes that stock_peek only '
+        'stock_level was called beyond the recording, with {"part": "B-1"}. A model proposes that stock_level only '
         "reads, and no person has confirmed it: confirm its effect in the test case, or decide"
     )
     [extra] = result.turns[0].extra
@@ -71,7 +71,7 @@ def test_several_calls_are_one_reason() -> None:
     assert "and 1 more such calls came" in (result.turns[0].steps[0].reason or "")
 
 
-@pytest.mark.parametrize("proposed", [{}, {"stock_peek": "write"}, {"stock_peek": "by_call"}, {"cash_back": "read"}])
+@pytest.mark.parametrize("proposed", [{}, {"stock_level": "write"}, {"stock_level": "by_call"}, {"cash_back": "read"}])
 def test_without_such_a_proposal_the_call_is_a_violation(proposed: dict[str, DeclaredEffect]) -> None:
     result = played(*AGAIN, proposed=proposed)
 
@@ -88,11 +88,11 @@ def test_without_such_a_proposal_the_call_is_a_violation(proposed: dict[str, Dec
     ],
 )
 def test_what_a_person_has_set_outweighs_a_proposal(rules: ToolRules) -> None:
-    assert played(*AGAIN, case=TestCase(turns=CASE.turns, tools={"stock_peek": rules})).status == "failed"
+    assert played(*AGAIN, case=TestCase(turns=CASE.turns, tools={"stock_level": rules})).status == "failed"
 
 
 def test_a_call_with_other_arguments_in_the_place_of_the_recorded_one_stays_a_violation() -> None:
-    result = played(calls(("stock_peek", {"part": "B-2"})), says("4 are left."), calls(BOOK), says("It is paid."))
+    result = played(calls(("stock_level", {"part": "B-2"})), says("4 are left."), calls(BOOK), says("It is paid."))
 
     assert (result.status, [violation.kind for violation in result.violations]) == ("failed", ["unanswered_write"])
 
@@ -114,7 +114,7 @@ def test_a_call_that_no_checked_step_can_show_stays_a_violation() -> None:
 
 
 def test_after_a_fault_a_proposed_read_is_a_write() -> None:
-    result = played(*AGAIN, faults=[Fault(tool="stock_peek", call=0, kind="error")])
+    result = played(*AGAIN, faults=[Fault(tool="stock_level", call=0, kind="error")])
 
     assert [violation.kind for violation in result.violations] == ["repeated_write"]
 

@@ -7,6 +7,7 @@ import pytest
 from app.chat import Answer, ToolDefinition
 from app.replay.engine import replay
 from app.replay.findings import ReplayResult
+from app.replay.secret_reads import reads_secret
 from app.replay.types import CaseStep, TestCase, ToolRules
 from tests.unit.replay.fakes import FakeDraft, answer, call, calls, ports, says, scripted, turn
 
@@ -46,7 +47,7 @@ def test_a_second_write_fails_and_is_not_answered() -> None:
     [extra] = result.turns[0].extra
     assert extra.kind == "tool_call"
     assert extra.answered_by == "none"
-    assert "set extra to allow for refund" in result.violations[0].message
+    assert "allow calls of refund beyond the recording in the test case" in result.violations[0].message
 
 
 def test_a_write_that_a_turn_never_had_fails_a_turn_early_and_a_turn_late() -> None:
@@ -131,7 +132,7 @@ def test_a_tool_that_must_never_be_called_is_not_answered_either() -> None:
     result = played(case, calls(read()), says("ok"))
 
     assert [each.kind for each in result.violations] == ["never"]
-    assert "set never to false" in result.violations[0].message
+    assert "allow calls of get_policy in the test case" in result.violations[0].message
 
 
 def test_calls_are_limited_over_the_whole_replay() -> None:
@@ -149,6 +150,45 @@ def test_an_extra_read_fails_only_where_the_test_case_forbids_it() -> None:
     assert kinds(played(one(READ), *script)) == []
     case = one(READ, tools={"get_policy": ToolRules(extra="fail")})
     assert kinds(played(case, *script)) == [("extra_read", "get_policy", 0)]
+
+
+def test_an_extra_read_of_a_secret_fails_unless_the_test_case_allows_it() -> None:
+    log, env = (("read_file", {"path": path}) for path in ("app.log", "app/.env"))
+    plain, secret = call(*log), call(*env)
+    read_again = calls(log, env), says("ok")
+    allowed = {"read_file": ToolRules(extra="allow")}
+
+    result = played(one(plain), *read_again)
+
+    assert kinds(result) == [("extra_read", "read_file", 0)]
+    assert "this is one more. The call reads a secret." in result.violations[0].message
+    assert kinds(played(one(plain, tools=allowed), *read_again)) == []
+    assert kinds(played(one(plain, secret), *read_again)) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "is_secret"),
+    [
+        ({"resourceType": "secrets", "output": "yaml"}, True),
+        ({"resource_type": "Secret", "name": "db"}, True),
+        ({"kind": "secret/db"}, True),
+        ({"types": ["pods", "secrets"]}, True),
+        ({"resource": "pods,secrets"}, True),
+        ({"table": "api_keys"}, True),
+        ({"fields": ["id", "password_hash"]}, True),
+        ({"columns": "id, passwd"}, True),
+        ({"resourceType": "secrets", "output": "name"}, False),
+        ({"resourceType": "pods", "name": "secrets"}, False),
+        ({"text": "how to reset a password"}, False),
+        ({"category": "password"}, False),
+        ({"type": "token"}, False),
+        ({"fields": ["id", "name"]}, False),
+    ],
+)
+def test_a_structured_call_reads_a_secret_by_the_kind_or_the_columns_that_it_names(
+    arguments: dict[str, Any], is_secret: bool
+) -> None:
+    assert reads_secret(arguments) == is_secret
 
 
 def test_an_extra_write_that_is_allowed_is_answered_again_or_not_at_all() -> None:

@@ -15,6 +15,7 @@ from app.values.json import (
     count_marks,
     is_json,
     json_container,
+    json_length,
     json_or_text,
     may_be_deep,
     unwrapped_json,
@@ -119,3 +120,27 @@ def test_a_text_may_be_deep_if_it_has_as_many_brackets_as_the_levels_that_are_ke
     text = f"words {brackets}, " * (count // len(brackets))
 
     assert may_be_deep(text) == (len(brackets) * (count // len(brackets)) >= MAX_DEPTH)
+
+
+@pytest.mark.parametrize(
+    "value", [{"a": [1, -2.5, True, None, {}], "é": "\n" * 100_000}, [], "", 0, ["x" * 70_000, {"b": [[]] * 9}]]
+)
+def test_the_length_of_json_is_measured_in_pieces(value: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    exact, written = len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()), []
+    dumps = json.dumps
+
+    def noted(part: Any, **options: Any) -> str:
+        written.append(len(part))
+        return dumps(part, **options)
+
+    monkeypatch.setattr(json, "dumps", noted)
+    assert abs(json_length(value) - exact) <= exact // 10 + 5
+    assert max(written, default=0) <= 64 * 1024
+
+
+def test_the_length_of_deep_json_and_of_half_a_pair_is_measured() -> None:
+    deep: Any = []
+    for _ in range(5_000):
+        deep = [deep]
+    assert json_length(deep) >= 10_000
+    assert json_length("\ud800") == 3

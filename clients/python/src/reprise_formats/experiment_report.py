@@ -35,7 +35,7 @@ _ADVICE = {
     "queued": "It starts by itself; there is nothing to do.",
     "running": "It goes on by itself; there is nothing to do.",
     "cancelled": "Start it again for a verdict: replays that have ended are used again for a week.",
-    "error": "Put the reason right, and start it again.",
+    "error": "Fix the reason, and start it again.",
     "passed": "The candidate may go live.",
     "failed": "Do not let it go live: open the failing replays, fix the {subject}, and start the experiment again.",
     "inconclusive": "Start it again with more replays or a higher cost: what has been replayed is used again.",
@@ -43,8 +43,8 @@ _ADVICE = {
 # A failed experiment does not wait for the audit of its judge.
 AUDITED = "The audit of the judge has not ended."
 _UNSURE = " Calibrate the tests that fail or pass only sometimes: they guard little."
-_BLIND = "Calibrate or mend the blind tests, and start it again: a change that breaks them would not be noticed."
-_UNREAD = "Let a judge or a person decide what needs review, mend what is void, and start it again."
+_BLIND = "Calibrate or fix the blind tests, and start it again: a change that breaks them would not be noticed."
+_UNREAD = "Let a judge or a person decide what needs review, fix what is void, and start it again."
 
 
 def sentence(experiment: Json) -> str:

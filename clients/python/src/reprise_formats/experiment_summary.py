@@ -209,8 +209,13 @@ def class_words(case: Json) -> str:
 def forecast_words(forecast: Json) -> str:
     """Return a forecast in words: "180 to 1,800 replays (90 reused), about 360 to 6,840 calls of models, $0.4 to $8".
 
-    Without any replay so far, the cost is not known.
+    Without any replay so far, the cost is not known. A second sentence warns of a candidate that equals its baseline.
     """
+    warning = ". The candidate equals what it is compared with: no difference can be found"
+    return _quantities(forecast) + (warning if forecast.get("comparesNothing") else "")
+
+
+def _quantities(forecast: Json) -> str:
     words = f"{_between(forecast['replays'])} replays"
     if forecast["reused"]:
         words += f" ({forecast['reused']:,} reused)"
@@ -228,8 +233,12 @@ def _between(bounds: Json) -> str:
 
 def address_of(experiment: Json) -> str:
     """Return the address of the experiment's page, "" where it is none that a comment can lead to."""
-    url: str = experiment["url"] or ""
-    return url if _URL.fullmatch(url) and "/experiments/" in url else ""
+    return page_address(experiment["url"], "/experiments/")
+
+
+def page_address(url: str | None, part: str) -> str:
+    """Return the address of a page that has this part, "" for one that a report can't lead to, such as a path."""
+    return url if url and _URL.fullmatch(url) and part in url else ""
 
 
 def replay_address(experiment: Json, replay_id: int) -> str:

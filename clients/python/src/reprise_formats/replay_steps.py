@@ -9,6 +9,7 @@ from typing import Any
 
 from reprise_formats.controls import visible
 from reprise_formats.quotes import ComparedText
+from reprise_formats.replay_words import FINDINGS, RESULTS, word
 
 EXCERPT = 2000  # characters
 
@@ -65,7 +66,8 @@ def step_lines(
     `subject` is that of the replay. `compare` shows texts of several lines.
     """
     reason = step.get("reason") or "it differs"
-    yield f"  turn {index}, step {number} ({step['kind']}) {step['result']}: {reason}"
+    kind = "tool call" if step["kind"] == "tool_call" else step["kind"]
+    yield f"  turn {index}, step {number} ({kind}) {word(RESULTS, step['result'])}: {reason}"
     if step.get("findings"):
         yield from _findings(step)
     else:
@@ -79,7 +81,7 @@ def _findings(step: Mapping[str, Any]) -> Iterator[str]:
     """Show what a judge found, with its quotes between » and « in both texts."""
     texts = [ComparedText(step, side) for side in ("expected", "actual")]
     for finding in step["findings"]:
-        yield f"    {finding['kind']}: {visible(finding['why'])}"
+        yield f"    {word(FINDINGS, finding['kind'])}: {visible(finding['why'])}"
         for mark, text, quote in zip("-+", texts, (finding["recorded"], finding["produced"]), strict=True):
             yield f"      {mark} {visible(text.passage(quote).line)}"
 

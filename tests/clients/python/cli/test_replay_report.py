@@ -5,7 +5,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from reprise_client.cli.replay_report import as_json, details, exit_code, headline, junit
+from reprise_client.cli.replay_report import as_json, details, exit_code, headline, junit, markdown
 from reprise_client.cli.replay_runner import ReplayOutcome
 
 COUNTS = {"passed": 0, "failed": 0, "ignored": 0, "not_run": 0, "needs_review": 0}
@@ -69,7 +69,7 @@ def test_the_line_of_a_replay_has_its_result_time_and_cost() -> None:
 
 def test_a_failed_step_shows_both_sides_of_each_difference() -> None:
     assert list(details(FAILED)) == [
-        "  turn 1, step 1 (tool_call) failed: weather was called with other arguments",
+        "  turn 1, step 1 (tool call) failed: weather was called with other arguments",
         "    at /city:",
         '      - "Rome"',
         '      + "Romeo"',
@@ -78,6 +78,26 @@ def test_a_failed_step_shows_both_sides_of_each_difference() -> None:
         '      + "C"',
         "    Change the draft. If the call is right, define in the test case how its arguments may differ.",
     ]
+
+
+def test_reports_lead_to_the_page_of_each_replay_that_did_not_pass() -> None:
+    url = "https://reprise.example/projects/1/replays/7"
+    failed, passed = outcome("failed", url=url), outcome("passed", url=url)
+
+    assert list(details(failed)) == [f"  {url}"]
+    assert list(details(passed)) == []
+    failure = ElementTree.fromstring(junit(3, [failed])).find(".//failure")
+    assert failure is not None
+    assert failure.text == f"  {url}"
+    assert f" ([replay]({url}))\n" in markdown(3, [failed])
+
+
+@pytest.mark.parametrize("url", ["/projects/1/replays/7", "javascript:alert(1)//replays/7", "https://a.example/x)"])
+def test_reports_lead_to_no_address_that_is_no_page_of_a_replay(url: str) -> None:
+    failed = outcome("failed", url=url)
+
+    assert list(details(failed)) == []
+    assert "](" not in markdown(3, [failed])
 
 
 def test_long_texts_differ_line_by_line() -> None:
@@ -114,18 +134,28 @@ def violating() -> ReplayOutcome:
 def test_violations_come_before_the_steps_that_failed() -> None:
     assert headline(violating()) == "FAILED       Heat · 2 violations · 1 failed · 2.5 s · $0.000420"
     assert list(details(violating())) == [
-        "  violation, extra_write: Turn 1: refund was called twice.",
-        "  violation, lost_tool: Turn 2: send is gone.",
+        "  violation: refund made a write that is not in the recording. Turn 1: refund was called twice.",
+        "  violation: send is no longer offered. Turn 2: send is gone.",
         "  turn 1, step 1 (answer) failed: the answer lost $5",
         "    Change the draft so that it gives an answer, or turn the step off in the test case.",
-        '  turn 1, beyond the recording: refund {"id": 7} (write, answered by none)',
+        '  turn 1, beyond the recording: refund {"id": 7} (writes, not answered)',
     ]
+
+
+@pytest.mark.parametrize(("external", "noun"), [(None, "draft"), ({"name": "a", "revision": "b"}, "program")])
+def test_a_tool_that_is_gone_is_gone_from_what_was_played(external: dict[str, Any] | None, noun: str) -> None:
+    candidate = {"kind": "external" if external else "draft", "external": external}
+    lacking = outcome("passed", drift={"placeholders": {}, "tools": ["send"]}, candidate=candidate)
+
+    assert list(details(lacking)) == [f"  the {noun} has no tool 'send' any more"]
 
 
 def test_a_replay_that_passed_shows_what_it_called_beyond_the_recording() -> None:
     passed = outcome("passed", {"kind": "answer", "result": "passed"}, extra=[SEARCHED])
 
-    assert list(details(passed)) == ['  turn 1, beyond the recording: search {"q": 1} (read, answered by borrowed)']
+    assert list(details(passed)) == [
+        '  turn 1, beyond the recording: search {"q": 1} (reads, borrowed from another turn)'
+    ]
 
 
 def test_a_call_of_a_replay_of_an_older_release_is_shown_by_its_name_and_arguments() -> None:
@@ -145,7 +175,9 @@ def test_the_message_of_a_junit_failure_starts_with_the_violations() -> None:
     assert (failure.get("message") or "").startswith(
         "Turn 1: refund was called twice.; Turn 2: send is gone.; FAILED       Heat"
     )
-    assert (failure.text or "").startswith("  violation, extra_write: Turn 1: refund was called twice.")
+    assert (failure.text or "").startswith(
+        "  violation: refund made a write that is not in the recording. Turn 1: refund was called twice."
+    )
 
 
 def test_a_violation_without_a_failed_step_fails_the_replay() -> None:
@@ -203,11 +235,11 @@ def test_a_step_that_a_judge_failed_shows_its_findings_with_the_quotes_in_both_t
     lines = list(details(outcome("failed", JUDGED)))
 
     assert lines[0] == "  turn 1, step 1 (answer) failed: The price differs."
-    assert lines[1] == "    contradicts: The price differs."
+    assert lines[1] == "    Contradiction: The price differs."
     assert lines[2].startswith("      - …")
     assert lines[2].endswith("quiet for »5 EUR«.")
     assert lines[3] == "      + For »6 EUR« with breakfast."
-    assert lines[4] == "    missing: It is \\u001b[2J\\nnot quiet."
+    assert lines[4] == "    Missing: It is \\u001b[2J\\nnot quiet."
     assert lines[6] == "      + For 6 EUR with breakfast."
     assert len(lines) == 8
 
@@ -222,7 +254,7 @@ def test_the_findings_about_arguments_quote_their_json() -> None:
 def test_junit_has_the_findings() -> None:
     (failure,) = ElementTree.fromstring(junit(7, [outcome("failed", JUDGED)])).iter("failure")
 
-    assert "contradicts: The price differs." in (failure.text or "")
+    assert "Contradiction: The price differs." in (failure.text or "")
     assert "»6 EUR«" in (failure.text or "")
 
 
@@ -241,7 +273,7 @@ def test_a_replay_with_faults_names_the_calls_that_failed_on_purpose() -> None:
     fault = {"tool": "refund", "call": 1, "kind": "timeout"}
     failed = ReplayOutcome(1, "Refund", {**(FAILED.replay or {}), "faults": [fault]})
 
-    assert next(details(failed)) == "  failed on purpose: call 2 of refund, timeout"
+    assert next(details(failed)) == "  failed on purpose: call 2 of refund does not answer in time"
 
 
 def test_a_replay_that_passed_without_all_that_the_recorded_model_saw_shows_that_in_junit() -> None:

@@ -52,7 +52,7 @@ def test_blind_tests_are_named_and_are_no_part_of_what_would_have_shown() -> Non
         "(4 replays each); 1 test is blind, as version 4f53a0b1 passes it too rarely; $0.31"
     )
     assert "| test 3 | always fails, blind |" in markdown(passed)
-    assert advice(undecided).startswith("Calibrate or mend the blind tests")
+    assert advice(undecided).startswith("Calibrate or fix the blind tests")
 
 
 def test_replays_that_decided_nothing_ask_for_a_decision() -> None:
@@ -183,7 +183,7 @@ def test_the_comment_quotes_what_a_judge_found_in_the_first_failing_replay() -> 
     assert "### What went wrong" in written
     shown = unescape(written).replace("\u200b", "")
     assert "turn 1, step 1 (answer) failed: the judge refused it" in shown
-    assert "- contradicts: The *refund* ends." in shown
+    assert "- Contradiction: The *refund* ends." in shown
     assert "- You get it »within 30« days." in shown
     assert "+ You get it »after 30« days." in shown
     assert "*refund*" not in written

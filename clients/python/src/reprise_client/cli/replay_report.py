@@ -13,7 +13,9 @@ from typing import Any, Literal
 
 from reprise_formats.controls import visible
 from reprise_formats.experiment_comment import inert
+from reprise_formats.experiment_summary import page_address
 from reprise_formats.replay_steps import shown, step_lines, subject_of
+from reprise_formats.replay_words import ANSWERED_BY, EFFECTS, FAULTS, RESULTS, STOPS, violation_line, word
 
 from reprise_client.cli.junit import JunitCase, document
 from reprise_client.cli.replay_runner import ReplayOutcome
@@ -33,23 +35,38 @@ def headline(outcome: ReplayOutcome) -> str:
         counts = outcome.replay["counts"]
         if violations := len(_violations(outcome)):
             parts.append(f"{violations} violation{'s' if violations > 1 else ''}")
-        parts.append(", ".join(f"{count} {result}" for result, count in counts.items() if count) or "no step")
+        steps = ", ".join(f"{count} {word(RESULTS, result)}" for result, count in counts.items() if count)
+        parts.append(steps or "no step")
         parts += [f"{seconds(outcome):.1f} s", f"${outcome.replay['cost']['total']:.6f}"]
-    return f"{outcome.status.upper():<12} {' · '.join(parts)}"
+    return f"{word(RESULTS, outcome.status).upper():<12} {' · '.join(parts)}"
 
 
 def details(outcome: ReplayOutcome) -> Iterator[str]:
-    """Yield the lines below the headline: violations, why it ended early, steps that did not pass, extra calls."""
+    """Yield the lines below the headline: violations, why it ended early, steps that did not pass, extra calls.
+
+    The last one is the address of the replay's page, unless all passed.
+    """
+    yield from _findings(outcome)
+    if outcome.status != "passed" and (address := _address(outcome)):
+        yield f"  {address}"
+
+
+def _address(outcome: ReplayOutcome) -> str:
+    """Return the address of the replay's page; an instance of an older release reports none."""
+    return page_address((outcome.replay or {}).get("url"), "/replays/")
+
+
+def _findings(outcome: ReplayOutcome) -> Iterator[str]:
     replay = outcome.replay or {}
     for fault in replay.get("faults", ()):
-        yield f"  failed on purpose: call {fault['call'] + 1} of {fault['tool']}, {fault['kind']}"
+        yield f"  failed on purpose: call {fault['call'] + 1} of {fault['tool']} {word(FAULTS, fault['kind'])}"
     for violation in _violations(outcome):
-        yield f"  violation, {violation['kind']}: {violation['message']}"
+        yield f"  violation: {visible(violation_line(violation))}. {violation['message']}"
     yield from _endings(outcome, replay)
     for name, value in replay.get("drift", {}).get("placeholders", {}).items():
         yield f"  the draft has no value {value!r} for the placeholder {name!r} any more"
     for name in replay.get("drift", {}).get("tools", ()):
-        yield f"  the draft has no tool {name!r} any more"
+        yield f"  the {subject_of(replay)} has no tool {name!r} any more"
     for index, turn in enumerate(replay.get("turns", ()), 1):
         for number, step in enumerate(turn["steps"], 1):
             if step["result"] in ("failed", "needs_review"):
@@ -66,7 +83,7 @@ def _endings(outcome: ReplayOutcome, replay: dict[str, Any]) -> Iterator[str]:
     if problem := outcome.problem or replay.get("error"):
         yield f"  {problem}"
     elif replay.get("stopReason"):
-        yield f"  stopped: {replay['stopReason']}"
+        yield f"  stopped: {word(STOPS, replay['stopReason'])}"
     if void := replay.get("void"):
         yield f"  void: {void}"
     yield from _lacking(replay)
@@ -128,8 +145,9 @@ def markdown(prompt_id: int, outcomes: Sequence[ReplayOutcome]) -> str:
     """Return a comment for a pull request: a line for each test case, and what did not pass below it."""
     lines = [f"### Replays of prompt {prompt_id}", ""]
     for outcome in outcomes:
-        lines.append(f"- {inert(headline(outcome))}")
-        lines += (f"  - {inert(line.strip())}" for line in details(outcome) if line.strip())
+        address = _address(outcome)
+        lines.append(f"- {inert(headline(outcome))}" + (f" ([replay]({address}))" if address else ""))
+        lines += (f"  - {inert(line.strip())}" for line in _findings(outcome) if line.strip())
     return "\n".join(lines) + "\n"
 
 
@@ -142,5 +160,7 @@ def _violations(outcome: ReplayOutcome) -> list[dict[str, Any]]:
 def _extra(step: dict[str, Any]) -> str:
     if step["kind"] == "answer":
         return f"the answer {shown(step['text'])}"
-    details = f" ({step['effect']}, answered by {step['answeredBy']})" if "effect" in step else ""
+    details = ""
+    if "effect" in step:
+        details = f" ({word(EFFECTS, step['effect'])}, {word(ANSWERED_BY, step['answeredBy'])})"
     return f"{step['name']} {shown(step.get('arguments'))}{details}"

@@ -1,0 +1,390 @@
+"""Brings expressions and conditions of SQL to one form, which none with another value has."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import Any
+
+from app.replay.tables import words
+
+Item = str | list[Any]
+"""A word of a statement, or the items between two parentheses."""
+Node = Any
+"""An expression: a word, or a tuple that begins with its kind."""
+
+_MOST_NESTED = 40  # of `case`
+_NUMBER = re.compile(r"\d{0,20}(?:\.\d{0,20})?(?:e[-+]?\d{1,2})?")
+_WHOLE, _DAY = re.compile(r"-?\d{1,20}"), re.compile(r"'\d{4}-\d\d-\d\d'", re.ASCII)
+_COMPARING = ("=", "<>", "<", "<=", ">", ">=")
+_LIKE = ("like", "ilike", "rlike", "regexp", "glob")
+_RESERVED = words("sql", "reserved") | frozenset(",;:)][=<>+-*/%.") | {"<>", "<=", ">=", "||"}
+_CONSTANTS = ("true", "false")
+
+
+class NotRead(Exception):
+    """The words are no expression that is known here."""
+
+
+def split(items: Sequence[Item], separator: str) -> list[list[Item]]:
+    """Return the parts between separators; none for no items."""
+    parts: list[list[Item]] = [[]]
+    for item in items:
+        if item == separator:
+            parts.append([])
+        else:
+            parts[-1].append(item)
+    return parts if items else []
+
+
+def number_form(word: str) -> str:
+    """Return a number without zeros that change nothing; another word stays."""
+    is_number = word[:1] in "0123456789." and any(map(str.isdigit, word[:2])) and _NUMBER.fullmatch(word)
+    if not is_number:
+        return word
+    plain = f"{Decimal(word):f}"
+    return (plain.rstrip("0").rstrip(".") if "." in plain else plain).lstrip("+") or "0"
+
+
+def expression_form(items: Sequence[Item], name: Callable[[str], str], query: Callable[[Sequence[Item]], Any]) -> Node:
+    """Return the form of an expression; raises `NotRead`.
+
+    `name` returns the form of a name, `query` that of a query in parentheses, or something empty for other words.
+    """
+    return _Expression(items, name, query).whole()
+
+
+def condition_form(
+    items: Sequence[Item], name: Callable[[str], str], query: Callable[[Sequence[Item]], Any]
+) -> tuple[Node, ...]:
+    """Return the conditions that all have to hold, in order; raises `NotRead`."""
+    node = _holds(expression_form(items, name, query))
+    return node[1] if node[:1] == ("and",) else () if node == "true" else (node,)
+
+
+class _Expression:
+    """Reads an expression from left to right."""
+
+    def __init__(
+        self,
+        items: Sequence[Item],
+        name: Callable[[str], str],
+        query: Callable[[Sequence[Item]], Any],
+        cases: int = 0,
+    ) -> None:
+        self._items, self._at = items, 0
+        self._name, self._query, self._cases = name, query, cases
+
+    def whole(self) -> Node:
+        node = self._any()
+        if self._at < len(self._items):
+            raise NotRead
+        return node
+
+    def _peek(self, after: int = 0) -> Item:
+        at = self._at + after
+        return self._items[at] if at < len(self._items) else ""
+
+    def _takes(self, *words: str) -> bool:
+        """Return whether these words come next, and go beyond them if so."""
+        if all(self._peek(n) == word for n, word in enumerate(words)):
+            self._at += len(words)
+            return True
+        return False
+
+    def _next(self) -> Item:
+        if self._at >= len(self._items):
+            raise NotRead
+        self._at += 1
+        return self._items[self._at - 1]
+
+    def _any(self) -> Node:
+        parts = [self._all()]
+        while self._takes("or"):
+            parts.append(self._all())
+        return any_of(parts) if len(parts) > 1 else parts[0]
+
+    def _all(self) -> Node:
+        parts = [self._not()]
+        while self._takes("and"):
+            parts.append(self._not())
+        return all_of(parts) if len(parts) > 1 else parts[0]
+
+    def _not(self) -> Node:
+        is_not = False
+        while self._takes("not"):
+            is_not = not is_not
+        node = self._compared()
+        return negated(node) if is_not else node
+
+    def _compared(self) -> Node:
+        left = self._sum()
+        operator = self._peek()
+        if isinstance(operator, str) and operator in _COMPARING:
+            self._at += 1
+            return _comparison(operator, left, self._sum())
+        if self._takes("is"):
+            return self._is(left)
+        is_not = self._takes("not")
+        if self._takes("between"):
+            low = self._sum()
+            if not self._takes("and"):
+                raise NotRead
+            node = all_of([_comparison(">=", left, low), _comparison("<=", left, self._sum())])
+        elif self._takes("in"):
+            node = self._in(left)
+        elif isinstance(operator := self._peek(), str) and operator in _LIKE:
+            self._at += 1
+            node = (operator, left, self._sum(), self._sum() if self._takes("escape") else "")
+        elif is_not:
+            raise NotRead
+        else:
+            return left
+        return negated(node) if is_not else node
+
+    def _is(self, left: Node) -> Node:
+        is_not = self._takes("not")
+        if self._takes("distinct", "from"):
+            node: Node = ("distinct from", *sorted((left, self._sum()), key=repr))
+        elif (word := self._next()) in ("null", "true", "false"):
+            node = ("is", left, word)
+        else:
+            raise NotRead
+        return negated(node) if is_not else node
+
+    def _in(self, left: Node) -> Node:
+        items = self._next()
+        if not isinstance(items, list):
+            raise NotRead
+        if query := self._query(items):
+            return ("in query", left, query)
+        return _one_of(left, self._arguments(items))
+
+    def _sum(self) -> Node:
+        return self._chain(("+", "-", "||"), self._product)
+
+    def _product(self) -> Node:
+        return self._chain(("*", "/", "%"), self._signed)
+
+    def _chain(self, operators: Sequence[str], read: Callable[[], Node]) -> Node:
+        """Return what operators of one rank join; numbers may be added, and anything multiplied, in any order."""
+        parts = [(operators[0], read())]
+        while isinstance(operator := self._peek(), str) and operator in operators:
+            self._at += 1
+            parts.append((operator, read()))
+        if len(parts) == 1:
+            return parts[0][1]
+        used = {operator for operator, _ in parts}
+        is_free = used == {"*"} or (
+            "||" not in used and "+" in operators and any(_is_number(part) for _, part in parts)
+        )
+        return ("joined", tuple(sorted(parts, key=repr) if is_free else parts))
+
+    def _signed(self) -> Node:
+        is_negative = False
+        while (sign := self._peek()) in ("+", "-"):
+            self._at += 1
+            is_negative ^= sign == "-"
+        node = self._one()
+        while self._takes(":", ":"):
+            node = ("call", "cast", (node, self._type()))
+        if not is_negative:
+            return node
+        return f"-{node}" if _is_number(node) else ("negative", node)
+
+    def _type(self) -> Node:
+        word = self._next()
+        if not isinstance(word, str) or not word.isidentifier():
+            raise NotRead
+        size = self._peek()
+        if isinstance(size, list):
+            self._at += 1
+            return (word, self._arguments(size))
+        return word
+
+    def _one(self) -> Node:
+        item = self._next()
+        if isinstance(item, list):
+            if query := self._query(item):
+                return ("query", query)
+            parts = self._arguments(item)
+            return parts[0] if len(parts) == 1 else ("row", parts)
+        if item == "case":
+            return self._case()
+        if item == "*" and len(self._items) == 1:
+            return item
+        if item in _RESERVED:
+            raise NotRead
+        after = self._peek()
+        if item == "interval" and isinstance(after, str) and after:
+            self._at += 1
+            unit = self._peek()
+            is_unit = isinstance(unit, str) and unit.isidentifier() and unit not in _RESERVED
+            self._at += is_unit
+            return ("interval", after, unit if is_unit else "")
+        if isinstance(after, list):
+            self._at += 1
+            return self._call(item, after)
+        return self._name(item)
+
+    def _call(self, function: str, items: list[Any]) -> Node:
+        if query := self._query(items):
+            return ("call", function, query)
+        if function == "cast":
+            return self._cast(items)
+        if items[:1] == ["distinct"]:
+            return ("call", function, ("distinct", self._arguments(items[1:])))
+        arguments = self._arguments(items)
+        if not arguments and function.startswith("current_"):
+            return function
+        return ("call", function, ("*",) if function == "count" and arguments == ("1",) else arguments)
+
+    def _cast(self, items: list[Any]) -> Node:
+        inner = _Expression(items, self._name, self._query, self._cases)
+        node = inner._any()
+        kind = inner._type()
+        if inner._peek():
+            raise NotRead
+        return ("call", "cast", (node, kind))
+
+    def _arguments(self, items: list[Any]) -> tuple[Node, ...]:
+        return tuple(_Expression(part, self._name, self._query, self._cases).whole() for part in split(items, ","))
+
+    def _case(self) -> Node:
+        self._cases += 1
+        if self._cases > _MOST_NESTED:
+            raise NotRead
+        subject = "" if self._peek() == "when" else self._any()
+        branches = list[Node]()
+        while self._takes("when"):
+            condition = self._any()
+            if not self._takes("then"):
+                raise NotRead
+            branches.append((condition, self._any()))
+        otherwise = self._any() if self._takes("else") else "null"
+        if not self._takes("end") or not branches:
+            raise NotRead
+        self._cases -= 1
+        return ("case", subject, tuple(branches), otherwise)
+
+
+def _is_number(node: Node) -> bool:
+    return isinstance(node, str) and node.lstrip("-")[:1].isdigit()
+
+
+def _is_literal(node: Node) -> bool:
+    return isinstance(node, str) and (_is_number(node) or node[:1] == "'")
+
+
+def _comparison(operator: str, left: Node, right: Node) -> Node:
+    """Return a comparison as one of `=`, `<>`, `<` and `<=`; of a condition and a constant, the condition."""
+    if operator in (">", ">="):
+        return _ordered(operator.replace(">", "<"), right, left)
+    if operator in ("<", "<="):
+        return _ordered(operator, left, right)
+    for side, other in ((left, right), (right, left)):
+        if side in _CONSTANTS and other not in _CONSTANTS:
+            return other if (side == "true") == (operator == "=") else negated(other)
+    if _is_number(left) and _is_number(right):
+        return "true" if (left == right) == (operator == "=") else "false"
+    return (operator, *sorted((left, right), key=repr))
+
+
+def _ordered(operator: str, left: Node, right: Node) -> Node:
+    """Return `<` as `<=` and the next whole number or day, which a reader has to find equal; else both as they are."""
+    if operator == "<" and not (_is_literal(left) and _is_literal(right)):
+        if (bound := _next(right, -1)) is not None:
+            return ("<=", left, bound)
+        if (bound := _next(left, 1)) is not None:
+            return ("<=", bound, right)
+    return (operator, left, right)
+
+
+def _next(node: Node, step: int) -> str | None:
+    """Return a whole number, or a date, and a step; None for another expression."""
+    if not isinstance(node, str):
+        return None
+    if _WHOLE.fullmatch(node):
+        return str(int(node) + step)
+    if _DAY.fullmatch(node):
+        with suppress(ValueError, OverflowError):
+            return f"'{date.fromisoformat(node[1:-1]) + timedelta(step)}'"
+    return None
+
+
+def negated(node: Node) -> Node:
+    """Return the condition that holds where another one does not; neither holds for an unknown value."""
+    match node:
+        case "true":
+            return "false"
+        case "false":
+            return "true"
+        case ("and", parts):
+            return any_of([*map(negated, parts)])
+        case ("or", parts):
+            return all_of([*map(negated, parts)])
+        case ("not", inner):
+            return inner
+        case ("=", left, right):
+            return ("<>", left, right)
+        case ("<>", left, right):
+            return ("=", left, right)
+        case ("<", left, right):
+            return ("<=", right, left)
+        case ("<=", left, right):
+            return _ordered("<", right, left)
+    return ("not", node)
+
+
+def _one_of(left: Node, choices: Iterable[Node]) -> Node:
+    known = sorted({*choices}, key=repr)
+    if not known:
+        raise NotRead
+    return _comparison("=", left, known[0]) if len(known) == 1 else ("in", left, tuple(known))
+
+
+def any_of(parts: Iterable[Node]) -> Node:
+    """Return the condition that one of several holds."""
+    return _combined("or", parts, "false", "true")
+
+
+def all_of(parts: Iterable[Node]) -> Node:
+    """Return the condition that all of several hold."""
+    return _combined("and", parts, "true", "false")
+
+
+def _combined(kind: str, parts: Iterable[Node], neutral: str, decisive: str) -> Node:
+    flat = {inner for part in parts for inner in (part[1] if part[:1] == (kind,) else (part,))} - {neutral}
+    if decisive in flat:
+        return decisive
+    choices = defaultdict[Node, set[Node]](set)
+    rest = list[Node]()
+    for part in flat:
+        match part if kind == "or" else negated(part):
+            case ("=", left, right) if _is_literal(left) != _is_literal(right):
+                choices[right if _is_literal(left) else left].add(left if _is_literal(left) else right)
+            case ("in", left, entries):
+                choices[left].update(entries)
+            case _:
+                rest.append(part)
+    lists = (_one_of(left, entries) for left, entries in choices.items())
+    known = sorted([*rest, *(lists if kind == "or" else map(negated, lists))], key=repr)
+    return (kind, tuple(known)) if len(known) > 1 else known[0] if known else neutral
+
+
+def _holds(node: Node) -> Node:
+    """Return a condition of which only matters where it holds, so that `is true` changes nothing."""
+    match node:
+        case ("and", parts):
+            return all_of(map(_holds, parts))
+        case ("or", parts):
+            return any_of(map(_holds, parts))
+        case ("is", inner, "true"):
+            return inner
+        case ("is", inner, "false"):
+            return negated(inner)
+    return node

@@ -14,7 +14,7 @@ INSTALL = $(BIN)/uv pip install --quiet --python $(BIN)/python $(1) || $(PIP) --
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-unit test-mysql test-js test-weekly image-test check check-js clients clients-python clients-js audit fuzz bench chaos crash states histories upgrade screenshots lock
+.PHONY: help setup run test test-unit test-mysql test-js test-weekly image-test check check-js clients clients-python clients-js audit fuzz bench bench-peers chaos crash states histories upgrade screenshots lock
 .NOTPARALLEL:
 
 help: ## List the targets
@@ -102,6 +102,18 @@ build/fuzz/corpus:
 bench: $(VENV)/test.stamp test-mysql ## Measure what docs/performance.md promises; on a machine that does nothing else
 	@for name in ingest reading storage requests client runs fairness replays galera start worst; do \
 		$(BIN)/python -m bench.$$name || exit 1; done
+
+bench-peers: $(VENV)/test.stamp test-mysql build/peers/installed ## Compare with other gateways, trace servers and a column store, which it installs
+	@for name in peers.gateways peers.stores storage peers.columns; do $(BIN)/python -m bench.$$name || exit 1; done
+
+build/peers/installed: bench/peers/requirements.txt bench/peers/stores.txt bench/peers/package.json
+	@echo "Installing what is compared with, into build/peers (once)"
+	@$(PYTHON) -m venv build/peers
+	@$(BIN)/uv pip install --quiet --python build/peers/bin/python --requirement bench/peers/requirements.txt
+	@$(PYTHON) -m venv build/peers/stores  # these need other versions of the same packages
+	@$(BIN)/uv pip install --quiet --python build/peers/stores/bin/python --requirement bench/peers/stores.txt
+	@cp bench/peers/package.json build/peers && cd build/peers && npm install --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
 
 chaos: $(VENV)/test.stamp test-mysql ## Kill, cut off, fill and slow down everything under load; ARGS="--rounds 100" for longer
 	@exec $(BIN)/python -m tests.chaos $(ARGS)

@@ -1,28 +1,34 @@
-"""Trains the dictionary that compresses spans, and prints what it saves: `python -m bench.dictionary [FILE]`.
+"""Trains the dictionaries, and prints what they save: `python -m bench.dictionary [--spans FILE] [--facts FILE]`.
 
-It is trained on the spans that SDKs exported for the tests. What is left of spans to come is measured with
-dictionaries that were trained without the exports of the span's SDK and without those of its conversation. By the turn,
-all spans of a trace are compressed together; in blocks, 64 spans of an SDK are, without a dictionary.
+The dictionary of spans is trained on the spans that SDKs exported for the tests, that of facts on the facts of their
+turns and the figures of their sessions. What is left of spans to come is measured with dictionaries that were trained
+without the exports of the span's SDK and without those of its conversation. By the turn, all spans of a trace are
+compressed together; in blocks, 64 spans of an SDK are, without a dictionary.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
+import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import zstandard
+from sqlalchemy import select
 from zstandard import ZstdCompressionParameters
 
 from app.models.compression import PARAMETERS, compress_text
+from app.models.sessions import sessions
+from app.models.turns import turns
 from app.otlp.decode import decode
 from bench.spans import batch as benchmark_batch
+from tests.support.world import new_world, running, settings_for
 
-DICTIONARY_BYTES = 16 * 1024
+DICTIONARY_BYTES, FACTS_DICTIONARY_BYTES = 16 * 1024, 4 * 1024
 BLOCK_SPANS = 64
 HOW = {
     **{f"level {level}": ZstdCompressionParameters.from_level(level, write_dict_id=False) for level in (3, 6, 9)},
@@ -83,6 +89,28 @@ def bodies_of(batch: bytes) -> list[bytes]:
     return [bytes(span.raw) for span in decode(batch).spans]
 
 
+def recorded_facts() -> tuple[list[bytes], list[bytes]]:
+    """Store the recorded batches; returns the facts of their turns, and the figures and calls of their sessions."""
+    with tempfile.TemporaryDirectory() as folder, running(settings_for(Path(folder))) as container:
+        world = new_world(container)
+        prompt_id = world.prompt()
+
+        def of_prompt(value: dict[str, Any]) -> dict[str, Any]:
+            is_prompt = value.get("key") == "service.prompt.id"
+            return {"key": value["key"], "value": {"intValue": prompt_id}} if is_prompt else value
+
+        for _, batch in recordings():
+            container.services.ingest.store(
+                world.project_id, json.dumps(json.loads(batch, object_hook=of_prompt)).encode()
+            )
+        while container.services.insight_counter.count(world.project_id):
+            pass
+        with container.database.read() as connection:
+            facts = list(connection.scalars(select(turns.c.facts).order_by(turns.c.id)))
+            rows = connection.execute(select(sessions.c.counted, sessions.c.calls).order_by(sessions.c.id)).all()
+    return facts, [text for row in rows for text in row if text]
+
+
 def held_out(recorded: Recorded, source: Source) -> list[bytes]:
     """Return the bodies of other SDKs and other conversations."""
     others = (o for o in recorded if o.sdk != source.sdk and o.conversation != source.conversation)
@@ -114,7 +142,7 @@ def by_turn(bodies: Sequence[bytes]) -> list[bytes]:
     return list(joined.values())
 
 
-def main(target: Path | None) -> None:
+def main(target: Path | None, target_of_facts: Path | None) -> None:
     recorded = recorded_spans()
     bodies = [body for _, batch in recordings() for body in bodies_of(batch.encode())]
     total = sum(map(len, bodies))
@@ -133,6 +161,7 @@ def main(target: Path | None) -> None:
         _print("  of other SDKs and conversations", lambda how: _sum(recorded, others, how) / total)  # noqa: B023
         _print("  the same, by the turn", lambda how: _sum(recorded, others, how, by_turn) / total)  # noqa: B023
         _print("  spans of bench/spans.py", lambda how: left(made, trained, how) / sum(map(len, made)))  # noqa: B023
+    _print_facts(target_of_facts)
     sdks = {
         source.sdk: [body for other in recorded if other.sdk == source.sdk for body in recorded[other]]
         for source in recorded
@@ -145,6 +174,16 @@ def main(target: Path | None) -> None:
     print(
         f"{size} bytes of whole conversations, as texts: {sum(len(compress_text(text)) for text in texts) / size:.3f}"
     )
+
+
+def _print_facts(target: Path | None) -> None:
+    """Print what a dictionary, trained on every second turn and session, leaves of the others."""
+    facts, figures = recorded_facts()
+    if target:
+        target.write_bytes(train(facts + figures, FACTS_DICTIONARY_BYTES))
+    trained = train(facts[::2] + figures[::2], FACTS_DICTIONARY_BYTES)
+    for name, texts in (("facts of other turns", facts[1::2]), ("figures and calls of other sessions", figures[1::2])):
+        _print(name, lambda how: left(texts, trained, how) / sum(map(len, texts)))  # noqa: B023
 
 
 def _sum(
@@ -161,4 +200,8 @@ def _print(name: str, ratio: Callable[[ZstdCompressionParameters], float]) -> No
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else None)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--spans", type=Path)
+    parser.add_argument("--facts", type=Path)
+    arguments = parser.parse_args()
+    main(arguments.spans, arguments.facts)

@@ -18,17 +18,19 @@ from urllib.parse import urlsplit
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request that is sent repeatedly; `known` is the ETag of an answer that the sender has."""
+    """A request that is sent repeatedly; `known` is the ETag of an answer that the sender has, `more` are headers."""
 
     method: str
     path: str
     api_key: str
     body: bytes = b""
     known: str = ""
+    more: tuple[tuple[str, str], ...] = ()
 
     def headers(self) -> dict[str, str]:
         conditions = {"If-None-Match": self.known} if self.known else {}
-        return {"Authorization": f"Bearer {self.api_key}", "Content-Type": "application/json", **conditions}
+        named = {"Authorization": f"Bearer {self.api_key}", "Content-Type": "application/json"}
+        return named | conditions | dict(self.more)
 
     def wire(self, netloc: str) -> bytes:
         """Return the bytes of the request, in HTTP/1.1 with a kept-alive connection."""
@@ -133,6 +135,28 @@ async def rate(url: str, request: Request, *, connections: int, seconds: float) 
         return answers
 
     return sum(await asyncio.gather(*(one() for _ in range(connections)))) / seconds
+
+
+async def paced(url: str, request: Request, *, per_second: float, connections: int, seconds: float) -> list[Took]:
+    """Send so many requests a second in total, over `connections` kept connections in rotation.
+
+    A time counts from the moment at which its request is due, so that waiting for the answer before counts, too.
+    """
+    netloc = urlsplit(url).netloc
+    wire, began = request.wire(netloc), time.perf_counter() + 0.1
+    taken: list[Took] = []
+
+    async def one(first: int) -> None:
+        reader, writer = await asyncio.open_connection(*netloc.split(":"))
+        for number in range(first, int(per_second * seconds), connections):
+            due = began + number / per_second
+            await asyncio.sleep(due - time.perf_counter())
+            status = await exchange(reader, writer, wire)
+            taken.append(Took(status, time.perf_counter() - due))
+        writer.close()
+
+    await asyncio.gather(*map(one, range(connections)))
+    return taken
 
 
 def one_by_one(

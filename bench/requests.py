@@ -2,7 +2,7 @@
 
 gunicorn serves both with the same settings, and the rounds alternate, so that a busy machine slows down both. A
 resource that only counts for the rate limit shows the highest possible rate. The load comes from wrk if it is
-installed, otherwise from a separate process.
+installed, otherwise from a separate process. After that each request is sent at a fixed rate, which shows its times.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from bench.load import Request, memory_mb, one_by_one, rate
+from bench.load import Request, Took, memory_mb, one_by_one, paced, percentile_ms, rate, statuses
 from tests.support.deployment import ROOT, Deployment, environment
 from tests.support.http_client import Client, serves
 from tests.support.mariadb import mariadb_server
@@ -27,7 +27,9 @@ from tests.support.process import ChildProcess
 from tests.support.redis_server import redis_server
 from tests.support.waiting import free_port
 
-GOAL, GOAL_UNCHANGED = 0.7, 0.8
+GOALS = {"get": 0.85, "get, unchanged": 0.9, "get by label": 0.85, "render": 0.8, "render by label": 0.8}
+PER_SECOND = 1000
+GOAL_P50_MS, GOAL_P99_MS = 2, 10
 SETTINGS = {"REPRISE_RATE_LIMIT": "100000000", "REPRISE_LOG_LEVEL": "warning"}
 TEXT = "# Role\nYou are {{tone}}.\n# Rules\n" + "\n".join(f"* Rule {number}: be helpful." for number in range(20))
 
@@ -68,6 +70,15 @@ def _by_wrk(wrk: str, url: str, request: Request, *, connections: int, seconds: 
     if "Non-2xx" in output or "Socket errors" in output:
         raise SystemExit(output)
     return float(re.search(r"Requests/sec:\s+([\d.]+)", output)[1])  # type: ignore[index]
+
+
+def times_at_rate(url: str, request: Request, *, connections: int, seconds: int) -> list[Took]:
+    with ProcessPoolExecutor(1) as pool:
+        return pool.submit(_by_pace, url, request, connections, seconds).result()
+
+
+def _by_pace(url: str, request: Request, connections: int, seconds: int) -> list[Took]:
+    return asyncio.run(paced(url, request, per_second=PER_SECOND, connections=connections, seconds=seconds))
 
 
 def new_prompt(client: Client) -> int:
@@ -116,8 +127,14 @@ def measure(deployment: Deployment, empty_url: str, *, rounds: int, connections:
     for name, pairs in compared.items():
         ratio = statistics.median(mine / empty for mine, empty in pairs)
         mine, empty = (statistics.median(column) for column in zip(*pairs, strict=True))
-        goal = GOAL_UNCHANGED if name.endswith("unchanged") else GOAL
-        print(f"  {name:22} {mine:6.0f}, an empty resource {empty:6.0f}: ratio {ratio:.2f}    goal at least {goal}")
+        goal = f"    goal at least {GOALS[name]}" if name in GOALS else ""
+        print(f"  {name:22} {mine:6.0f}, an empty resource {empty:6.0f}: ratio {ratio:.2f}{goal}")
+    print(f"At {PER_SECOND:,} requests/s, goals p50 {GOAL_P50_MS} ms, p99 {GOAL_P99_MS} ms")
+    for name, (url, request) in {"an empty resource": (empty_url, nothing), **asked}.items():
+        taken = times_at_rate(url, request, **load)
+        if set(statuses(taken)) - {200, 304}:
+            raise SystemExit(f"{name}: {statuses(taken)}")
+        print(f"  {name:22} p50 {percentile_ms(taken, 50):5.1f} ms, p99 {percentile_ms(taken, 99):5.1f} ms")
     print(f"  web processes {memory_mb(deployment.webs[0].pid)} MB")
 
 

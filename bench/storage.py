@@ -2,7 +2,7 @@
 
 Varied conversations (`bench/varied.py`) are stored by the service's ingest, then counted and indexed for the search
 like by the clock. `--longer` multiplies the length of the recorded texts. `--spread` is the number of batches of a
-turn's spans; if there are several, the size after `reprise compress` is measured, too.
+turn's spans. The size after `reprise compress` is measured, too.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -72,12 +72,14 @@ def dealt(batch: bytes, count: int) -> Iterator[bytes]:
 def rewrite(container: Container) -> None:
     """Compress what is stored, as `reprise compress` does, and give the space back to the disk."""
     compress_all(container)
+    for _ in container.services.span_packer.pack_all():
+        pass
     if container.settings.embedded:
         with closing(sqlite3.connect(str(container.database.engine.url.database), isolation_level=None)) as connection:
             connection.execute("VACUUM")
     else:
         with container.database.read() as of_mysql:
-            of_mysql.execute(text("OPTIMIZE TABLE spans"))
+            of_mysql.execute(text("OPTIMIZE TABLE spans, turns, sessions"))
 
 
 def index(container: Container) -> None:
@@ -127,7 +129,7 @@ class Costs:
     whole: float
     without_search: float
     tables: Sizes
-    rewritten: float | None = None
+    rewritten: Sizes = field(default_factory=dict)
 
 
 def costs(
@@ -141,19 +143,24 @@ def costs(
     index(container)
     by_table = {table: (after - before.get(table, 0)) / count for table, after in sizes(container).items()}
     sums = Costs(count, json_bytes / count, by_table.pop(""), (unread[""] - before[""]) / count, by_table)
-    if spread == 1:
-        return sums
     rewrite(container)
-    return replace(sums, rewritten=(sizes(container)[""] - before[""]) / count)
+    after = sizes(container)
+    rewritten = {table: (size - before.get(table, 0)) / count for table, size in after.items()}
+    return replace(sums, rewritten=rewritten)
 
 
 def show(name: str, sums: Costs) -> None:
     print(f"{name}: {sums.whole:.0f} bytes a span, goal at most {GOAL:,}; {sums.without_search:.0f} without the search")
     print(f"  {sums.spans:,} spans of {sums.json_bytes:,.0f} bytes")
-    if sums.rewritten is not None:
-        print(f"  {sums.rewritten:.0f} bytes a span after reprise compress")
-    for table, size in sorted(sums.tables.items(), key=lambda row: -row[1]):
-        if size >= 1:
+    _show_tables(sums.tables)
+    whole = sums.rewritten[""]
+    print(f"  {whole:.0f} bytes a span an hour later, or after reprise compress, with the space given back")
+    _show_tables(sums.rewritten)
+
+
+def _show_tables(tables: Sizes) -> None:
+    for table, size in sorted(tables.items(), key=lambda row: -row[1]):
+        if size >= 1 and table:
             print(f"  {size:6.0f} {table}")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -35,12 +36,15 @@ class ExperimentDelivery:
         """Advance a new experiment, and send the audit of its judge, which may have ended already."""
         if (audit_id := row.design.get("auditId")) is not None:
             self.audits.send([audit_id])
-        self.advance(row.id)
+        self._send(self.advancer.begin, row.id)
 
     def advance(self, experiment_id: int) -> None:
         """Advance the experiment and send its replays. While the database is away the clock does it later."""
+        self._send(self.advancer.advance, experiment_id)
+
+    def _send(self, advance: Callable[[int], Sequence[int]], experiment_id: int) -> None:
         try:
-            self.replays.send(self.advancer.advance(experiment_id))
+            self.replays.send(advance(experiment_id))
         except Unavailable as error:
             log.warning("experiment_not_advanced", experiment_id=experiment_id, error=str(error))
 

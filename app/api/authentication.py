@@ -17,6 +17,8 @@ from app.redis_store.shared_window import Allowance
 from app.services.accounts.keys import KeyService
 from app.services.replays.programs import ProgramService
 
+COUNTED = "reprise.counted"
+"""The name in the environ of the `Allowance` of a request that is already counted."""
 OF_INGEST = "batches and scores"
 # Where the SDKs of Anthropic, Google and Azure send a key.
 _KEY_HEADERS = ("x-api-key", "x-goog-api-key", "api-key")
@@ -53,7 +55,7 @@ class Authentication:
         key = self.keys.authenticate(req.auth)
         req.context.key = key
         needed = access.needed(req.method)
-        req.context.epoch = self._count(resp, key, ingest=needed == "ingest")
+        req.context.epoch = self._count(req, resp, key, ingest=needed == "ingest")
         if needed is not None and needed not in key.scopes:
             raise Forbidden(f"This API key lacks the scope {needed}.")
 
@@ -72,9 +74,11 @@ class Authentication:
         if not hmac.compare_digest(sent, f"Bearer {self.metrics_token}".encode()):
             raise Unauthorized("Send the header Authorization: Bearer <REPRISE_METRICS_TOKEN>.")
 
-    def _count(self, resp: falcon.Response, key: ApiKey, *, ingest: bool) -> bytes:
-        """Count the request; return the epoch of the key's project, or raise `RateLimited`."""
-        allowance = self.limiter.hit(key.id, project_id=key.project_id, ingest=ingest)
+    def _count(self, req: falcon.Request, resp: falcon.Response, key: ApiKey, *, ingest: bool) -> bytes:
+        """Count the request, unless it is counted; return the epoch of the key's project, or raise `RateLimited`."""
+        allowance: Allowance = req.env.pop(COUNTED, None) or self.limiter.hit(
+            key.id, project_id=key.project_id, ingest=ingest
+        )
         resp.set_header("RateLimit-Policy", self._policy)
         _check(resp, allowance, OF_INGEST if ingest else "requests")
         return allowance.epoch
@@ -97,11 +101,18 @@ def count_more(limiter: RateLimiter, resp: falcon.Response, key: ApiKey, scores:
         _check(resp, limiter.hit(key.id, ingest=True, amount=scores), OF_INGEST)
 
 
+def allowance_headers(allowance: Allowance) -> list[tuple[str, str]]:
+    """Return the headers with what is left of a limit."""
+    return [
+        ("ratelimit-limit", str(allowance.limit)),
+        ("ratelimit-remaining", str(allowance.remaining)),
+        ("ratelimit-reset", str(allowance.reset_s)),
+    ]
+
+
 def _check(resp: falcon.Response, allowance: Allowance, counted: str, caller: str = "API key") -> None:
     """Set the headers with the remaining allowance; raise `RateLimited` if it is used up."""
-    resp.set_header("RateLimit-Limit", str(allowance.limit))
-    resp.set_header("RateLimit-Remaining", str(allowance.remaining))
-    resp.set_header("RateLimit-Reset", str(allowance.reset_s))
+    resp.set_headers(allowance_headers(allowance))
     if not allowance.allowed:
         raise RateLimited(
             f"Over the rate limit of {allowance.limit} {counted} per minute and {caller}.", max(1, allowance.reset_s)

@@ -24,8 +24,10 @@ import falcon
 import orjson
 from marshmallow import Schema
 
+from app.api.kept_answers import ANSWERED, KeepableAnswer
 from app.http.access import Access, ByKey, Scope
 from app.http.bodies import read_capped, read_json
+from app.http.middleware import route_of
 from app.schemas.answer import Dump, dumper
 from app.schemas.base import load
 from app.wiring.container import Container
@@ -49,6 +51,7 @@ class Operation:
     - `location`: the address of the new resource, with path parameters and answer fields in braces.
     - `limit`: the name of the limit for the body's bytes.
     - `texts`: media types of 200 other than JSON: CSV, a page, a stream of events.
+    - `kept`: the answer may be sent again while the result's `current` holds (`app/api/kept_answers.py`).
     - `protobuf`: the request may be an OTLP message in protobuf; then the answer is protobuf, too.
     """
 
@@ -63,6 +66,7 @@ class Operation:
     answer_headers: tuple[str, ...] = ()
     errors: tuple[int, ...] = ()
     texts: tuple[str, ...] = ()
+    kept: bool = False
     protobuf: bool = False
 
 
@@ -173,6 +177,8 @@ class Responder:
             self._answer(req, resp, reply, path)
 
     def _answer(self, req: falcon.Request, resp: falcon.Response, reply: ApiReply, path: Mapping[str, Any]) -> None:
+        if self.operation.kept and reply.result.current is not None:
+            req.env[ANSWERED] = KeepableAnswer(reply.result.current, route_of(req.uri_template or ""))
         answer = self._dumpers[reply.status](reply.result)
         resp.status = self._statuses[reply.status]
         if self.operation.location:

@@ -42,6 +42,7 @@ class PromptResource(Resource, GET="read", PATCH="write", DELETE="write"):
         headers=("If-None-Match",),
         answers={200: schemas.PromptSchema, 304: None},
         answer_headers=("ETag",),
+        kept=True,
     )
     def on_get(self, key: ApiKey, command: Command, call: ApiCall, prompt_id: int) -> schemas.Published:
         view = self.services.prompts.get(project_id=key.project_id, prompt_id=prompt_id, epoch=call.epoch, **command)
@@ -81,6 +82,7 @@ class Render(Resource, POST="read"):
         body=schemas.RenderSchema,
         body_optional=True,
         answers={200: schemas.RenderedPromptSchema},
+        kept=True,
     )
     def on_post(self, key: ApiKey, command: Command, call: ApiCall, prompt_id: int) -> RenderedVersion:
         return self.services.prompts.render(project_id=key.project_id, prompt_id=prompt_id, epoch=call.epoch, **command)

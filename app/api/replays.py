@@ -45,7 +45,9 @@ class PromptReplays(Resource, GET="read", POST="run"):
         test_case_id, status = command.pop("test_case_id", None), command.pop("status", None)
         fingerprint = command.pop("fingerprint", None)
         filters = ReplayFilter(test_case_id, status, [fingerprint] if fingerprint else None)
-        return self.services.replays.list(project_id=key.project_id, prompt_id=prompt_id, filters=filters, **command)
+        page = self.services.replays.list(project_id=key.project_id, prompt_id=prompt_id, filters=filters, **command)
+        base = self.container.settings.public_url
+        return ListPage([view.at(base) for view in page.entries], page.next_cursor)
 
     @operation(
         "Replay test cases of the prompt against the draft, a version or another candidate",
@@ -64,7 +66,8 @@ class PromptReplays(Resource, GET="read", POST="run"):
 class ReplayResource(Resource, GET="read"):
     @operation("One replay with the verdict on each step", answers={200: schemas.Replay})
     def on_get(self, key: ApiKey, replay_id: int) -> ReplayView:
-        return self.services.replays.get(project_id=key.project_id, replay_id=replay_id)
+        view = self.services.replays.get(project_id=key.project_id, replay_id=replay_id)
+        return view.at(self.container.settings.public_url)
 
 
 class ReplayCancellation(Resource, POST="run"):
@@ -72,7 +75,8 @@ class ReplayCancellation(Resource, POST="run"):
 
     @operation("Cancel a replay", answers={200: schemas.Replay}, errors=(409,))
     def on_post(self, key: ApiKey, replay_id: int) -> ReplayView:
-        return self.services.replays.cancel(project_id=key.project_id, replay_id=replay_id)
+        view = self.services.replays.cancel(project_id=key.project_id, replay_id=replay_id)
+        return view.at(self.container.settings.public_url)
 
 
 class ReplayStep(Resource, PATCH="write"):
@@ -85,9 +89,10 @@ class ReplayStep(Resource, PATCH="write"):
         errors=(409,),
     )
     def on_patch(self, key: ApiKey, replay_id: int, step: str, command: Command) -> ReplayView:
-        return self.services.replays.decide(
+        view = self.services.replays.decide(
             project_id=key.project_id, replay_id=replay_id, step=_number(step), **command, actor=key.actor
         )
+        return view.at(self.container.settings.public_url)
 
 
 class AcceptedStep(Resource, POST="write"):

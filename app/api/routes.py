@@ -12,6 +12,8 @@ from app.api import (
     calibrations,
     cases,
     experiments,
+    findings,
+    guard_maps,
     health,
     insight,
     judge_audits,
@@ -45,6 +47,7 @@ TEST_CASE = f"/api/v1/test-cases/{ID % 'test_case_id'}"
 REPLAY = f"/api/v1/replays/{ID % 'replay_id'}"
 JUDGE_AUDIT = f"/api/v1/judge-audits/{ID % 'audit_id'}"
 CALIBRATION = f"/api/v1/calibrations/{ID % 'calibration_id'}"
+GUARD_MAP = f"/api/v1/guard-maps/{ID % 'map_id'}"
 SCHEDULE = f"/api/v1/schedules/{ID % 'schedule_id'}"
 SUITE = f"/api/v1/suites/{ID % 'suite_id'}"
 EXPERIMENT = f"/api/v1/experiments/{ID % 'experiment_id'}"
@@ -90,6 +93,10 @@ ROUTES: tuple[tuple[str, type[Resource]], ...] = (
     (f"{EXPERIMENT}/cancel", experiments.ExperimentCancellation),
     (f"{EXPERIMENT}/events", experiments.ExperimentEvents),
     (f"{EXPERIMENT}/program-replays", experiments.ProgramReplays),
+    (f"{PROMPT}/guard-maps", guard_maps.PromptGuardMaps),
+    (f"{PROMPT}/guard-maps/forecast", guard_maps.GuardMapForecasts),
+    (GUARD_MAP, guard_maps.GuardMapResource),
+    (f"{GUARD_MAP}/cancel", guard_maps.GuardMapCancellation),
     (f"{PROMPT}/schedules", schedules.PromptSchedules),
     (SCHEDULE, schedules.ScheduleResource),
     (f"{SCHEDULE}/runs", schedules.ScheduleRuns),
@@ -102,6 +109,8 @@ ROUTES: tuple[tuple[str, type[Resource]], ...] = (
     (f"{SUITE}/test-cases/{ID % 'test_case_id'}", suites.SuiteCaseResource),
     (f"{SUITE}/calibrations", suites.SuiteCalibrations),
     (f"{SUITE}/coverage", suites.SuiteCoverageResource),
+    (f"{PROMPT}/findings", findings.PromptFindings),
+    (f"{PROMPT}/findings/{{finding_id}}", findings.FindingResource),
     (f"{PROMPT}/judge-audits", judge_audits.PromptJudgeAudits),
     (JUDGE_AUDIT, judge_audits.JudgeAuditResource),
     (f"{JUDGE_AUDIT}/cancel", judge_audits.JudgeAuditCancellation),

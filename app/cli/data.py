@@ -134,10 +134,11 @@ def _confirm(what: str, yes: bool) -> None:
 
 @click.command()
 def compress() -> None:
-    """Compress uncompressed data, and the spans of each turn together; servers may be running."""
+    """Compress uncompressed data, and the spans of each conversation together; servers may be running."""
     from app.services.data.compression import COMPRESSED_COLUMNS
 
-    service = context.container().services.compression
+    services = context.container().services
+    service = services.compression
     for column in COMPRESSED_COLUMNS:
         last_id, compressed = service.last_id(column), 0
         with click.progressbar(length=last_id, label=str(column), file=sys.stderr) as bar:
@@ -145,6 +146,7 @@ def compress() -> None:
                 compressed += rows
                 bar.update(checked)
         terminal.echo(f"{column}: {compressed} rows are compressed now.")
+    terminal.echo(f"Conversations: the spans of {sum(services.span_packer.pack_all())} are together now.")
 
 
 @click.group("data-policy")

@@ -107,16 +107,20 @@ class Shares:
             del self._held[organization_id]
 
 
-@dataclass(eq=False, frozen=True, slots=True)
+@dataclass(eq=False, slots=True)
 class _Waiting:
-    """A thread that waits for so many places."""
+    """A thread that waits for so many places; `passed` of them went to threads behind it."""
 
     places: int
+    passed: int = 0
     called: threading.Event = field(default_factory=threading.Event)
 
 
 class Turns:
     """Gives turns first to the organizations with the fewest turns, and within one in the order of arrival.
+
+    While a thread waits for many places, threads behind it that need fewer get the free ones, at most as many as the
+    quota has. From then on they wait behind it, so that it is served, too.
 
     `on_refused` is called for each caller that gets no turn in time.
     """
@@ -171,14 +175,23 @@ class Turns:
 
     def _hand_on(self) -> None:
         """Give the free turns to organizations that may have them, first to those with the fewest turns."""
-        while self._lines:
-            held = self._shares.held
-            organization_id = min(self._lines, key=lambda id_: held.get(id_, 0))
-            waiting = self._lines[organization_id][0]
-            if not self._shares.take(organization_id, waiting.places):
-                return
-            self._remove(organization_id, waiting)
-            waiting.called.set()
+        while (admitted := self._admitted()) is not None:
+            self._remove(*admitted)
+            admitted[1].called.set()
+
+    def _admitted(self) -> tuple[int, _Waiting] | None:
+        """Give the first waiting thread that may have its places these places, and return it; None without one."""
+        held, before = self._shares.held, list[_Waiting]()
+        for organization_id in sorted(self._lines, key=lambda id_: held.get(id_, 0)):
+            for waiting in self._lines[organization_id]:
+                if self._shares.take(organization_id, waiting.places):
+                    for passed in before:
+                        passed.passed += waiting.places
+                    return organization_id, waiting
+                if waiting.passed >= self._shares.quota.capacity:
+                    return None
+                before.append(waiting)
+        return None
 
     def _remove(self, organization_id: int, waiting: _Waiting) -> None:
         """Remove a thread from its line, and move the organization behind others with the same number of turns."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
+import random
 import re
-import secrets
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -116,7 +116,7 @@ class RequestMetrics:
     def process_response(self, req: falcon.Request, resp: falcon.Response, _resource: object, _succeeded: bool) -> None:
         # Only known methods and routes become labels: callers can invent unlimited others.
         method = req.method if req.method in falcon.HTTP_METHODS else "OTHER"
-        route = _route(req.uri_template or "unmatched")
+        route = route_of(req.uri_template or "unmatched")
         self.metrics.count(HTTP_REQUESTS, method, route, str(resp.status_code))
         self.metrics.observe(HTTP_SECONDS, time.perf_counter() - req.context.counted_from, method, route)
         if resp.status_code == 429:
@@ -124,7 +124,8 @@ class RequestMetrics:
 
 
 @lru_cache
-def _route(template: str) -> str:
+def route_of(template: str) -> str:
+    """Return a template of the router without its converters."""
     return _CONVERTER.sub("}", template)
 
 
@@ -132,8 +133,7 @@ class RequestId:
     """Sets the id of a request for the answer and log lines: the caller's id if it is well-formed, else a new one."""
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
-        sent = req.get_header("X-Request-Id") or ""
-        request_id = sent if _SANE_ID.fullmatch(sent) else secrets.token_hex(16)
+        request_id = request_id_of(req.get_header("X-Request-Id") or "")
         structlog.contextvars.bind_contextvars(request_id=request_id)
         resp.set_header("X-Request-Id", request_id)
         req.context.started = time.monotonic()
@@ -149,6 +149,14 @@ class RequestId:
             status=resp.status_code,
             duration_ms=round((time.monotonic() - req.context.started) * 1000, 1),
         )
+
+
+def request_id_of(sent: str) -> str:
+    """Return the id that a caller sent if it is well-formed, else a new one of 32 hexadecimal digits."""
+    if sent and _SANE_ID.fullmatch(sent):
+        return sent
+    # An id is no secret. The system's random numbers would let another thread run first. A fork has other numbers.
+    return f"{random.getrandbits(128):032x}"
 
 
 def path_for_log(req: falcon.Request) -> str:

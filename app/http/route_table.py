@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import falcon
 from falcon.routing import CompiledRouter, IntConverter, map_http_methods
@@ -50,8 +50,20 @@ class Router(CompiledRouter):
         return {"HEAD": responders["GET"], **responders} if "GET" in responders else responders
 
 
+class Front(Protocol):
+    """Answers some requests itself, and lets the application answer the others."""
+
+    def answer(
+        self,
+        env: dict[str, Any],
+        start_response: Callable[..., Any],
+        application: Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]],
+        /,
+    ) -> Iterable[bytes]: ...
+
+
 class RoutedApp(falcon.App[falcon.Request, falcon.Response]):
-    """A Falcon app with `routes`, in the order in which they were added.
+    """A Falcon app with `routes`, in the order in which they were added, and perhaps a `front`.
 
     `add_route` raises `UndeclaredAccess` for a resource that does not declare who may call each of its methods.
     """
@@ -60,6 +72,12 @@ class RoutedApp(falcon.App[falcon.Request, falcon.Response]):
         super().__init__(router=Router(), **options)
         self.router_options.converters["int"] = Digits
         self.routes: list[Route] = []
+        self.front: Front | None = None
+
+    def __call__(self, env: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        if self.front is None:
+            return super().__call__(env, start_response)
+        return self.front.answer(env, start_response, super().__call__)
 
     def add_route(self, uri_template: str, resource: object, **options: Any) -> None:
         parameters = {match["name"]: match["converter"] or "" for match in _PARAMETER.finditer(uri_template)}

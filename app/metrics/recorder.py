@@ -9,7 +9,7 @@ import threading
 import time
 import uuid
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Protocol
 
@@ -18,6 +18,8 @@ import redis
 from app.metrics.readings import SUM, Increments, Readings
 from app.metrics.registry import CACHE_LOOKUPS, MILLION, OTHER, PROVIDER_CALLS, PROVIDER_SECONDS, Labels, Metric
 
+Increment = tuple[Metric, Labels, str]
+"""What a count adds to: a metric, its label values, and "" or the part of a histogram."""
 Gauge = Callable[[], Mapping[Labels, float]]
 FLUSH_S = 1.0
 # How often the label sets of other processes are read: `series_max` bounds those of all processes together.
@@ -48,7 +50,7 @@ class Metrics:
         self._every_s = every_s
         self._lock = threading.Lock()
         self._flushing = threading.Lock()
-        self._pending: dict[tuple[Metric, Labels, str], int] = defaultdict(int)
+        self._pending: dict[Increment, int] = defaultdict(int)
         self._gauges: dict[Metric, Gauge] = {}
         self._known: dict[Metric, set[Labels]] = {}
         self._learn_at = 0.0
@@ -63,6 +65,19 @@ class Metrics:
     def observe(self, metric: Metric, value: float, *labels: str) -> None:
         """Add one value to a histogram, in the unit of its name."""
         self._add(metric, labels, {metric.bound(value): 1, SUM: round(value * MILLION)})
+
+    def count_together(self, counted: Iterable[Increment], metric: Metric, labels: Labels, value: float) -> None:
+        """Add 1 to each of `counted`, and `value` to a histogram, at the price of one call."""
+        bound, amount = metric.bound(value), round(value * MILLION)
+        with self._lock:
+            pending = self._pending
+            if len(pending) < PENDING_MAX:
+                for increment in counted:
+                    pending[increment] += 1
+                pending[metric, labels, bound] += 1
+                pending[metric, labels, SUM] += amount
+            if self._thread is None and self._store is not None:
+                self._start()
 
     @contextmanager
     def timed(self, metric: Metric, *labels: str) -> Iterator[None]:

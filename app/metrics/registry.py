@@ -83,6 +83,11 @@ WEBHOOK_DELIVERIES = _counter(
     "reprise_webhook_deliveries_total", "Attempts to deliver events to webhooks, by outcome.", "outcome"
 )
 EXPERIMENTS = _counter("reprise_experiments_total", "Experiments that ended.", "verdict")
+GUARD_MAPS = _counter("reprise_guard_maps_total", "Guard maps that ended.", "status")
+COVERAGE_RUNS = _counter(
+    "reprise_coverage_runs_total", "Runs of schedules that read the coverage of suites.", "outcome"
+)
+FINDINGS = _counter("reprise_findings_total", "Findings that were opened, reopened, put in work or solved.", "state")
 WATCH_RUNS = _counter("reprise_watch_runs_total", "Runs of watches that ended; failed ones show a drop.", "verdict")
 
 SPANS = _counter("reprise_spans_total", "Spans by what became of them; every one is received, too.", "outcome")

@@ -12,6 +12,7 @@ from app.models import (
     data_policies,
     experiment_replays,
     experiments,
+    findings,
     idempotency_keys,
     insight,
     judge_audits,

@@ -44,6 +44,7 @@ class Action(StrEnum):
     CREDENTIAL_CLEARED = "credential.cleared", "Removed the credential for"
     CREDENTIAL_SET = "credential.set", "Stored the credential for"
     DATA_POLICY_CHANGED = "data_policy.changed", "Changed the data policy of"
+    FINDING_CHANGED = "finding.changed", "Changed the finding"
     IDENTITY_LINKED = "identity.linked", "Linked to an OpenID provider the account of"
     INVITATION_CREATED = "invitation.created", "Invited"
     INVITATION_WITHDRAWN = "invitation.withdrawn", "Withdrew the invitation of"

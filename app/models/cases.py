@@ -131,6 +131,13 @@ def newest_of_session(connection: Connection, *, prompt_id: int, session_id: str
     return newest
 
 
+def of_sessions(connection: Connection, *, prompt_id: int, session_ids: Sequence[str]) -> dict[int, str]:
+    """Return {id: name} of a prompt's test cases that were made of these sessions, the oldest first."""
+    c = test_cases.c
+    made = select(c.id, c.name).where(c.prompt_id == prompt_id, c.session_id.in_(session_ids)).order_by(c.id)
+    return dict(map(tuple, connection.execute(made)))
+
+
 def list_test_cases(
     connection: Connection,
     *,

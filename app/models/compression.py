@@ -1,4 +1,6 @@
-"""Compresses log records, facts of turns and long texts, one by one, with a dictionary for spans.
+"""Compresses log records, facts of turns, figures of sessions and long texts, one by one.
+
+There are two dictionaries: one of spans, and one of the facts and figures that Reprise computes.
 
 Bodies of spans are compressed by the turn (`span_bodies.py`). The first byte of a stored body is its format, so that
 older rows stay readable and other formats can come:
@@ -6,6 +8,7 @@ older rows stay readable and other formats can come:
 - 9 and above: the uncompressed body, as JSON begins with a bracket, a quote, a digit or white space;
 - `ZSTD_1`: a Zstandard frame (RFC 8878) that needs the dictionary `dictionaries/1.zstd`. Frames have a checksum, by
   which a damaged one is noticed, except those of release 0.2.0 and earlier;
+- `ZSTD_2`: the same with the dictionary `dictionaries/2.zstd`;
 - `PLAIN`: followed by an uncompressed body that begins with one of these bytes.
 
 A compressed text is `MARK` and such a body in Base64. Its column keeps the type text, since MySQL would
@@ -40,7 +43,7 @@ from sqlalchemy.engine import Dialect
 from app.database.transactions import Database
 from app.models.base import Json, JsonStruct, LongJson, MediumBlob, MediumText
 
-PLAIN, ZSTD_1 = b"\0", b"\1"
+PLAIN, ZSTD_1, ZSTD_2 = b"\0", b"\1", b"\4"
 MARK = "\1z\1"
 """What a compressed text begins with. JSON never does; other texts that do are compressed in any case."""
 PARAMETERS = zstandard.ZstdCompressionParameters.from_level(
@@ -53,6 +56,10 @@ For the spans of a turn this is faster than level 5 and leaves less: see "Sizes"
 SMALL_BYTES = 64 * 1024
 LARGE_LEVEL = 3
 """Of Zstandard's levels, that of larger bodies: it finds what repeats itself far apart, which small tables forget."""
+THOROUGH = zstandard.ZstdCompressionParameters.from_level(
+    12, source_size=256 * 1024, write_checksum=True, write_dict_id=False
+)
+"""How Zstandard compresses what is written once and kept: level 19 saves 2 % more in twelve times the time."""
 BODIES_PER_CALL = 1024
 """Bodies that are compressed by one call."""
 _FIRST_OF_TEXTS = 9
@@ -82,37 +89,58 @@ class _Contexts(Generic[Context]):
         self._idle.append(context)
 
 
-_TRAINED = (_FOLDER / "1.zstd").read_bytes()
-_SMALL_DICTIONARY, _LARGE_DICTIONARY = zstandard.ZstdCompressionDict(_TRAINED), zstandard.ZstdCompressionDict(_TRAINED)
-_SMALL_DICTIONARY.precompute_compress(compression_params=PARAMETERS)
-_LARGE_DICTIONARY.precompute_compress(level=LARGE_LEVEL)
-_SMALL = _Contexts(lambda: zstandard.ZstdCompressor(dict_data=_SMALL_DICTIONARY, compression_params=PARAMETERS))
-_LARGE = _Contexts(
-    lambda: zstandard.ZstdCompressor(LARGE_LEVEL, dict_data=_LARGE_DICTIONARY, write_checksum=True, write_dict_id=False)
-)
-_DECOMPRESSORS = _Contexts(lambda: zstandard.ZstdDecompressor(dict_data=_SMALL_DICTIONARY))
+class Dictionary:
+    """A dictionary of Zstandard. Bodies that need it begin with `mark`."""
+
+    def __init__(self, file: str, mark: bytes) -> None:
+        trained = (_FOLDER / file).read_bytes()
+        small, large, thorough = (zstandard.ZstdCompressionDict(trained) for _ in range(3))
+        # A dictionary keeps the parameters for which it was prepared: those of a compressor are ignored then.
+        small.precompute_compress(compression_params=PARAMETERS)
+        large.precompute_compress(level=LARGE_LEVEL)
+        thorough.precompute_compress(compression_params=THOROUGH)
+        self.mark = mark
+        self.small = _Contexts(lambda: zstandard.ZstdCompressor(dict_data=small, compression_params=PARAMETERS))
+        self.large = _Contexts(
+            lambda: zstandard.ZstdCompressor(LARGE_LEVEL, dict_data=large, write_checksum=True, write_dict_id=False)
+        )
+        self.thorough = _Contexts(lambda: zstandard.ZstdCompressor(dict_data=thorough, compression_params=THOROUGH))
+        self.decompressors = _Contexts(lambda: zstandard.ZstdDecompressor(dict_data=small))
 
 
-def compress(body: Body) -> bytes:
+OF_SPANS, OF_FACTS = Dictionary("1.zstd", ZSTD_1), Dictionary("2.zstd", ZSTD_2)
+_BY_MARK = {dictionary.mark: dictionary for dictionary in (OF_SPANS, OF_FACTS)}
+
+
+def compress(body: Body, dictionary: Dictionary = OF_SPANS) -> bytes:
     """Return the shortest stored form of a body."""
-    return compress_all([body])[0]
+    return compress_all([body], dictionary)[0]
 
 
-def compress_all(bodies: Sequence[Body]) -> list[bytes]:
+def compress_all(bodies: Sequence[Body], dictionary: Dictionary = OF_SPANS) -> list[bytes]:
     """Return the shortest stored form of each body.
 
     Bodies are compressed many at a time, because each call of Zstandard releases the lock of the interpreter and waits
     for it again. A large batch is split, since all its frames would be in memory too.
     """
     pieces = (bodies[start : start + BODIES_PER_CALL] for start in range(0, len(bodies), BODIES_PER_CALL))
-    return [body for piece in pieces for body in _shortest(piece)]
+    return [body for piece in pieces for body in _shortest(piece, dictionary)]
 
 
-def _shortest(bodies: Sequence[Body]) -> Iterator[bytes]:
-    small = _frames(_SMALL, [body for body in bodies if 0 < len(body) <= SMALL_BYTES])
-    large = _frames(_LARGE, [body for body in bodies if len(body) > SMALL_BYTES])
+def compress_thoroughly(body: Body) -> bytes:
+    """Return the shortest stored form of a body of spans, for which no caller waits."""
+    context = OF_SPANS.thorough.take()
+    frame = context.compress(body)
+    OF_SPANS.thorough.give_back(context)
+    return _shorter(body, frame, OF_SPANS.mark)
+
+
+def _shortest(bodies: Sequence[Body], dictionary: Dictionary) -> Iterator[bytes]:
+    small = _frames(dictionary.small, [body for body in bodies if 0 < len(body) <= SMALL_BYTES])
+    large = _frames(dictionary.large, [body for body in bodies if len(body) > SMALL_BYTES])
     for body in bodies:
-        yield _shorter(body, next(large if len(body) > SMALL_BYTES else small) if len(body) else b"")
+        frame = next(large if len(body) > SMALL_BYTES else small) if len(body) else b""
+        yield _shorter(body, frame, dictionary.mark)
 
 
 def _frames(contexts: _Contexts[zstandard.ZstdCompressor], bodies: list[Any]) -> Iterator[Any]:
@@ -124,10 +152,10 @@ def _frames(contexts: _Contexts[zstandard.ZstdCompressor], bodies: list[Any]) ->
     return iter(frames)
 
 
-def _shorter(body: Body, frame: Any) -> bytes:
+def _shorter(body: Body, frame: Any, mark: bytes) -> bytes:
     """Return the frame, which has a buffer, or the body if it is shorter."""
     if 1 + len(frame) < len(body):
-        return ZSTD_1 + frame  # type: ignore[no-any-return]
+        return mark + frame  # type: ignore[no-any-return]
     plain = bytes(body)
     return plain if is_plain(plain) else PLAIN + plain
 
@@ -145,19 +173,27 @@ def as_they_are(bodies: Sequence[Body]) -> list[bytes]:
 def decompress(stored: bytes) -> bytes:
     """Return the body of a stored form; raises `ValueError` for one that is damaged, or that a newer release wrote."""
     first = stored[:1]
-    if first == ZSTD_1:
-        context = _DECOMPRESSORS.take()
+    if dictionary := _BY_MARK.get(first):
+        context = dictionary.decompressors.take()
         try:
             return context.decompress(memoryview(stored)[1:])
         except zstandard.ZstdError as error:
             raise ValueError(f"What was stored is damaged: {error}") from error
         finally:
-            _DECOMPRESSORS.give_back(context)
+            dictionary.decompressors.give_back(context)
     if first == PLAIN:
         return stored[1:]
     if stored and stored[0] < _FIRST_OF_TEXTS:
         raise ValueError(f"A newer release of Reprise stored this: its format is {stored[0]}.")
     return stored
+
+
+def with_dictionary(stored: bytes, dictionary: Dictionary) -> bytes:
+    """Return the shortest form of a stored body with another dictionary; a damaged body does not change."""
+    try:
+        return compress(decompress(stored), dictionary)
+    except ValueError:
+        return stored
 
 
 def compress_text(text: str) -> str:
@@ -178,7 +214,11 @@ class Compressed(TypeDecorator[bytes]):
     impl = MediumBlob
     cache_ok = True
     raw = LargeBinary()
-    shorten = staticmethod(compress)
+
+    @staticmethod
+    def shorten(stored: bytes) -> bytes:
+        """Return the shortest form of what is stored."""
+        return compress(stored)
 
     def is_plain(self, raw: ColumnElement[bytes]) -> ColumnElement[bool]:
         """Return the condition that a body is stored uncompressed."""
@@ -188,16 +228,34 @@ class Compressed(TypeDecorator[bytes]):
         return None if value is None else decompress(value)
 
 
+class CompressedFacts(Compressed):
+    """A body, which may be stored compressed with the dictionary of facts.
+
+    Only the clock and `reprise compress` use that dictionary: processes of earlier releases end before the new clock
+    starts, and cannot read it.
+    """
+
+    cache_ok = True
+
+    def is_plain(self, raw: ColumnElement[bytes]) -> ColumnElement[bool]:
+        """Return the condition that a body is stored without that dictionary."""
+        return func.substr(raw, 1, 1, type_=LargeBinary) != ZSTD_2
+
+    @staticmethod
+    def shorten(stored: bytes) -> bytes:
+        return with_dictionary(stored, OF_FACTS)
+
+
 def store_texts(database: Database, *, compressed: bool) -> None:
     """Choose whether a database stores texts compressed (the default) or as releases without compression did."""
     for engine in database.engines:
         setattr(engine.dialect, _COMPRESSES, compressed)
 
 
-def stored_bodies(connection: Connection, bodies: Sequence[Body]) -> list[bytes]:
+def stored_bodies(connection: Connection, bodies: Sequence[Body], dictionary: Dictionary) -> list[bytes]:
     """Return the stored forms of bodies in a database, which stores texts compressed or not."""
-    to_stored: ToStored = compress_all if getattr(connection.dialect, _COMPRESSES, True) else as_they_are
-    return to_stored(bodies)
+    is_compressed = getattr(connection.dialect, _COMPRESSES, True)
+    return compress_all(bodies, dictionary) if is_compressed else as_they_are(bodies)
 
 
 def begins_with(raw: ColumnElement[str], mark: str) -> ColumnElement[bool]:

@@ -45,7 +45,7 @@ REUSABLE_MAX = 200
 experiment_replays = new_table(
     "experiment_replays",
     Column("experiment_id", BigInt, nullable=False),
-    # 0 is the candidate, 1 the baseline, 2 and more the other models in their order.
+    # 0 is the candidate, 1 the baseline, 2 and more the other models or the mutants of a guard map, in their order.
     Column("arm", Integer, nullable=False),
     Column("test_case_id", BigInt, nullable=False),
     # 0 is the recording, 1 and more the variants of the test case in their order.
@@ -78,6 +78,7 @@ class PlayedRow:
     replay_id: int
     reused: bool
     status: str | None
+    answers_digest: str | None
     violated: bool
     accepted_partial: bool
     attempts: int
@@ -165,16 +166,15 @@ def cancel_replays(
 
     `arms` restricts this to some arms. Returns how many were cancelled.
     """
-    other = experiment_replays.alias("other")
-    elsewhere = (
-        select(other.c.replay_id)
-        .join(experiments, _E.id == other.c.experiment_id)
-        .where(other.c.replay_id == _L.replay_id, _E.id != experiment_id, _E.status.in_(UNFINISHED))
-    )
-    of_experiment = select(_L.replay_id).where(_L.experiment_id == experiment_id, ~elsewhere.exists())
+    of_experiment = select(_L.replay_id).join(replays, _R.id == _L.replay_id)
+    unfinished_ids = of_experiment.where(_L.experiment_id == experiment_id, _R.status.in_(UNFINISHED))
     if arms is not None:
-        of_experiment = of_experiment.where(_L.arm.in_(sorted(arms)))
-    ids = list(connection.scalars(of_experiment.join(replays, _R.id == _L.replay_id).where(_R.status.in_(UNFINISHED))))
+        unfinished_ids = unfinished_ids.where(_L.arm.in_(sorted(arms)))
+    elsewhere = select(_L.replay_id).join(experiments, _E.id == _L.experiment_id)
+    others = elsewhere.where(_E.id != experiment_id, _E.status.in_(UNFINISHED))
+    ids = set(connection.scalars(unfinished_ids))
+    for piece in pieces(sorted(ids)):
+        ids.difference_update(connection.scalars(others.where(_L.replay_id.in_(piece))))
     cancelled = 0
     for piece in pieces(sorted(ids)):
         unfinished = update(replays).where(_R.id.in_(piece), _R.status.in_(UNFINISHED))

@@ -28,6 +28,8 @@ from app.models.queries import columns_of, count_rows, find_row, in_order, list_
 from app.models.replays import UNFINISHED, CandidateKind
 
 Status = Literal["queued", "running", "finished", "cancelled", "error"]
+Kind = Literal["experiment", "guard_map"]
+"""An experiment, or a guard map, which is an experiment on mutants of a prompt's text (`app.guard`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,7 @@ class ExperimentRow:
     id: int
     project_id: Annotated[int, BigInt, ForeignKey("projects.id")]
     prompt_id: Annotated[int, BigInt, ForeignKey("prompts.id")]
+    kind: Annotated[Kind, exact(16), DefaultClause("experiment")]
     status: Annotated[Status, exact(16)]
     verdict: Annotated[Verdict | None, exact(16)]
     reason: Annotated[str | None, MediumText]
@@ -57,7 +60,8 @@ class ExperimentRow:
     # The numbers of replays that have ended and that are planned so far.
     done: Annotated[int, Integer, DefaultClause("0")]
     total: Annotated[int, Integer, DefaultClause("0")]
-    # The JSON of `app.services.experiments.findings.Summary` as of the last advance.
+    # The JSON of `app.services.experiments.findings.Summary` as of the last advance; of a guard map the JSON of
+    # `app.services.experiments.guard_plan.Decided`.
     summary: Annotated[dict[str, Any], Json]
     created_at: Annotated[datetime, Timestamp]
     started_at: Annotated[datetime | None, Timestamp]
@@ -73,12 +77,12 @@ experiments = new_table(
     ExperimentRow,
     # [{"testCaseId", "name", "snapshotId", "steps"}], in order.
     Column("cases", LongJson, nullable=False),
-    # [{"languageModelName", "snapshotId"}] of the other compared models.
+    # [{"languageModelName", "snapshotId"}] of the other compared models; of a guard map its mutants.
     Column("models", Json, nullable=False),
     # The findings on each test case, which outlive its replays; NULL until the experiment has ended.
     Column("result", LongJson),
     lock_count(),
-    Index("ix_experiments_prompt_id_id", "prompt_id", "id"),
+    Index("ix_experiments_prompt_id_kind_id", "prompt_id", "kind", "id"),
     Index("ix_experiments_project_id_created_at", "project_id", "created_at"),
     Index("ix_experiments_status_created_at", "status", "created_at"),
 )
@@ -107,6 +111,7 @@ _OF_SNAPSHOTS = {
     "baseline_fingerprint": _BASELINE.c.fingerprint,
     "baseline_external": _BASELINE.c.external,
 }
+_IS_EXPERIMENT = _E.kind == "experiment"
 _ROW = (
     select(*columns_of(ExperimentRow, experiments, **_OF_SNAPSHOTS))
     .join(_CANDIDATE, _is_snapshot(_CANDIDATE, _E.candidate_snapshot_id))
@@ -114,8 +119,11 @@ _ROW = (
 )
 
 
-def find_experiment(connection: Connection, *, project_id: int, experiment_id: int) -> ExperimentRow | None:
-    return find_row(connection, ExperimentRow, _ROW.where(_E.id == experiment_id, _E.project_id == project_id))
+def find_experiment(
+    connection: Connection, *, project_id: int, experiment_id: int, kind: Kind = "experiment"
+) -> ExperimentRow | None:
+    found = _ROW.where(_E.id == experiment_id, _E.project_id == project_id, _E.kind == kind)
+    return find_row(connection, ExperimentRow, found)
 
 
 def find_unfinished(connection: Connection, *, experiment_id: int) -> ExperimentRow | None:
@@ -139,13 +147,19 @@ def result_of(connection: Connection, *, experiment_id: int) -> dict[str, Any] |
 
 def newest_finished(connection: Connection, *, prompt_id: int) -> ExperimentRow | None:
     """Return the prompt's newest experiment that has a verdict."""
-    finished = _ROW.where(_E.prompt_id == prompt_id, _E.status == "finished").order_by(_E.id.desc()).limit(1)
-    return find_row(connection, ExperimentRow, finished)
+    finished = _ROW.where(_E.prompt_id == prompt_id, _IS_EXPERIMENT, _E.status == "finished")
+    return find_row(connection, ExperimentRow, finished.order_by(_E.id.desc()).limit(1))
+
+
+def newest_map(connection: Connection, *, prompt_id: int) -> ExperimentRow | None:
+    """Return the newest guard map of a prompt."""
+    maps = _ROW.where(_E.prompt_id == prompt_id, _E.kind == "guard_map").order_by(_E.id.desc()).limit(1)
+    return find_row(connection, ExperimentRow, maps)
 
 
 def prompts_with_verdict(connection: Connection, *, project_id: int, prompt_ids: Collection[int]) -> set[int]:
     """Return which of these prompts have an experiment with a verdict."""
-    finished = (_E.project_id == project_id, _E.prompt_id.in_(sorted(prompt_ids)), _E.status == "finished")
+    finished = (*_of_prompts(project_id, prompt_ids), _E.status == "finished")
     return set(connection.scalars(select(_E.prompt_id).where(*finished).distinct()))
 
 
@@ -153,10 +167,14 @@ def newest_of_prompts(
     connection: Connection, *, project_id: int, prompt_ids: Collection[int], limit: int
 ) -> list[ExperimentRow]:
     """List the newest experiment with a verdict of each prompt, newest first."""
-    finished = (_E.project_id == project_id, _E.prompt_id.in_(sorted(prompt_ids)), _E.status == "finished")
+    finished = (*_of_prompts(project_id, prompt_ids), _E.status == "finished")
     newest = select(func.max(_E.id)).where(*finished).group_by(_E.prompt_id)
     statement = _ROW.where(_E.project_id == project_id, _E.id.in_(newest)).order_by(_E.id.desc()).limit(limit)
     return list_rows(connection, ExperimentRow, statement)
+
+
+def _of_prompts(project_id: int, prompt_ids: Collection[int]) -> list[ColumnElement[bool]]:
+    return [_E.project_id == project_id, _E.prompt_id.in_(sorted(prompt_ids)), _IS_EXPERIMENT]
 
 
 def list_passed_programs(connection: Connection, *, prompt_id: int, limit: int) -> list[dict[str, Any]]:
@@ -175,19 +193,22 @@ def list_experiments(
     before_id: int | None,
     limit: int,
     newest_first: bool = True,
+    kind: Kind = "experiment",
 ) -> list[ExperimentRow]:
     """List a prompt's experiments after `before_id`, optionally only those with one verdict."""
-    chosen = _ROW.where(*_found(prompt_id, verdict))
+    chosen = _ROW.where(*_found(prompt_id, verdict, kind))
     statement = in_order(chosen, _E.id, _E.id, descending=newest_first, last_id=before_id, limit=limit)
     return list_rows(connection, ExperimentRow, statement)
 
 
-def count_experiments(connection: Connection, *, prompt_id: int, verdict: Verdict | None) -> int:
-    return count_rows(connection, select(_E.id).where(*_found(prompt_id, verdict)))
+def count_experiments(
+    connection: Connection, *, prompt_id: int, verdict: Verdict | None, kind: Kind = "experiment"
+) -> int:
+    return count_rows(connection, select(_E.id).where(*_found(prompt_id, verdict, kind)))
 
 
-def _found(prompt_id: int, verdict: Verdict | None) -> list[ColumnElement[bool]]:
-    return [_E.prompt_id == prompt_id, *([] if verdict is None else [_E.verdict == verdict])]
+def _found(prompt_id: int, verdict: Verdict | None, kind: Kind) -> list[ColumnElement[bool]]:
+    return [_E.prompt_id == prompt_id, _E.kind == kind, *([] if verdict is None else [_E.verdict == verdict])]
 
 
 def lock_unfinished(connection: Connection, *, experiment_id: int) -> bool:

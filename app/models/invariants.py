@@ -12,7 +12,7 @@ from typing import NamedTuple
 import orjson
 from sqlalchemy import ColumnElement, Connection, Table, and_, func, select, true
 
-from app.models import queries
+from app.models import queries, span_packing
 from app.models.base import no_index
 from app.models.bulk import by_size
 from app.models.experiment_replays import experiment_replays, in_unfinished_experiment
@@ -24,6 +24,7 @@ from app.models.prompts import labels_of, prompts
 from app.models.replays import UNFINISHED, replays
 from app.models.runs import runs
 from app.models.sessions import SessionRow, sessions
+from app.models.span_blocks import span_blocks
 from app.models.spans import spans, spans_of
 from app.models.turns import TurnRow, list_turns, turns
 from app.models.usage import usage_daily
@@ -130,6 +131,10 @@ def _unreadable_spans(connection: Connection, project_id: int, ids: Sequence[int
     return ()
 
 
+def _misfitting_blocks(connection: Connection, project_id: int, ids: Sequence[int], now: datetime) -> Iterable[int]:
+    return span_packing.misfits(connection, project_id=project_id, ids=ids)
+
+
 def _unknown_versions(connection: Connection, project_id: int, ids: Sequence[int], now: datetime) -> Iterable[int]:
     v = prompt_versions.c
     hashes = {
@@ -186,6 +191,7 @@ def _missing_usage(connection: Connection, project_id: int, ids: Sequence[int], 
 
 
 _RESTORE = "Keep the logs of the time when it was stored, and report it. A backup shows what it was before."
+DAMAGED = "The disk has damaged them: check it, and restore a backup that is older than the damage."
 _SEND_AGAIN = "Start the process that works on it: `reprise doctor` names the queues without one."
 
 INVARIANTS: tuple[Invariant, ...] = (
@@ -196,7 +202,15 @@ INVARIANTS: tuple[Invariant, ...] = (
         turns,
         _unreadable_spans,
         "The spans of a turn can be read.",
-        "The disk has damaged them: check it, and restore a backup that is older than the damage.",
+        DAMAGED,
+        slow=True,
+    ),
+    Invariant(
+        "span blocks",
+        span_blocks,
+        _misfitting_blocks,
+        "A block has the bodies of its spans, and no others.",
+        "Report it: what was erased may still be in it.",
         slow=True,
     ),
     Invariant(

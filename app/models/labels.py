@@ -34,7 +34,7 @@ class EvidenceRule(msgspec.Struct, frozen=True):
 
     It has the test cases `test_case_ids`, or all current ones of the prompt, each replayed at least `repeats` times on
     each side. Its `detect` is at most, and its `alpha` at least, the value here. The share `min_sighted` of its test
-    cases can show a drop.
+    cases can show a drop. With `watch_days`, a watch of the prompt has ended in so many days and shows no drop.
     """
 
     repeats: int = default_repeats(DETECT)[0]
@@ -42,6 +42,7 @@ class EvidenceRule(msgspec.Struct, frozen=True):
     alpha: float = 0.05
     min_sighted: float = MIN_SIGHTED
     test_case_ids: tuple[int, ...] | None = None
+    watch_days: int | None = None
 
 
 class Label(msgspec.Struct, frozen=True):

@@ -51,6 +51,8 @@ projects = new_table(
     "projects",
     Project,
     Column("erased_at", Timestamp),
+    # The batch id up to which the turns of the project are packed: see `span_packing.py`.
+    Column("packed_until", BigInt),
     Index("ix_projects_organization_id", "organization_id"),
 )
 

@@ -100,6 +100,13 @@ def require_head(connection: Connection, *, project_id: int, prompt_id: int) -> 
     return require(queries.find_row(connection, PromptHead, _FIND_HEAD, keys), NO_PROMPT)
 
 
+def list_heads(connection: Connection, *, project_id: int, prompt_ids: Sequence[int]) -> list[PromptHead]:
+    """List those of the project's prompts, even archived, but not erased."""
+    of_project = (_C.project_id == project_id, _C.id.in_(prompt_ids), _C.erased_at.is_(None))
+    statement = select(*queries.columns_of(PromptHead, prompts, organization_id=_ORGANIZATION)).where(*of_project)
+    return queries.list_rows(connection, PromptHead, statement)
+
+
 def require_prompt(connection: Connection, *, project_id: int, prompt_id: int, lock: bool = False) -> PromptRow:
     """Do as `require_head`, but also return the draft; `lock` prevents changes of it until the commit."""
     keys, statement = {"prompt_id": prompt_id, "project_id": project_id}, _FIND_PROMPT

@@ -27,12 +27,13 @@ from sqlalchemy import (
     update,
 )
 
-from app.models import search
+from app.models import search, span_packing
 from app.models.base import metadata, no_index
 from app.models.experiment_replays import experiment_replays, in_unfinished_experiment
 from app.models.experiments import experiments
 from app.models.idempotency_keys import idempotency_keys
 from app.models.organizations import projects
+from app.models.prompt_versions import is_unchanged
 from app.models.prompts import prompts
 from app.models.queries import changes_row, count_rows, first_batch_id, list_rows, pieces
 from app.models.replays import replays
@@ -94,7 +95,9 @@ def remove_turns(connection: Connection, scope: TurnScope, *, limit: int) -> int
         )
         picked_spans = _pick(connection, of_turns, left)
         _delete_what_names(connection, scope.project_id, picked_spans)
+        block_ids = span_packing.blocks_of_rows(connection, project_id=scope.project_id, ids=picked_spans)
         left -= _delete(connection, spans, picked_spans, scope.project_id)
+        span_packing.settle_blocks(connection, project_id=scope.project_id, block_ids=block_ids)
         if left <= 0:
             break
         emptied += rows
@@ -141,6 +144,8 @@ _REFERRING = {
 def remove_old(connection: Connection, table: str, *, project_id: int, before: datetime, limit: int) -> int:
     """Remove runs, replays, calibrations and experiments requested before `before`, or spans rejected before it.
 
+    What was decided about a finding counts from its last change.
+
     Unfinished rows stay, and so do all rows of an unfinished experiment.
     """
     return _remove(connection, table, project_id, *_old(table, project_id=project_id, before=before), limit=limit)
@@ -155,7 +160,8 @@ def count_old(connection: Connection, table: str, *, project_id: int, before: da
 
 def _old(table: str, *, project_id: int, before: datetime) -> list[ColumnElement[bool]]:
     c = metadata.tables[table].c
-    conditions = [c.project_id == project_id, (c.received_at if "received_at" in c else c.created_at) < before]
+    time = next(c[name] for name in ("received_at", "changed_at", "created_at") if name in c)
+    conditions = [c.project_id == project_id, time < before]
     if "status" in c:
         conditions.append(c.status.not_in(UNFINISHED))
     if table == "replays":
@@ -179,12 +185,14 @@ _USING: dict[str, tuple[Column[Any], ...]] = {
 
 
 def remove_unused_snapshots(connection: Connection, table: str, *, project_id: int, limit: int) -> int:
-    """Remove a project's snapshots, of test cases or of candidates, that no replay and no experiment needs."""
+    """Remove a project's snapshots, of test cases or of candidates, that no replay, experiment or change needs."""
     rows = metadata.tables[table]
     c = rows.c
     of_project = select(prompts.c.id).where(prompts.c.project_id == project_id)
     in_work = exists().where(experiments.c.prompt_id == c.prompt_id, experiments.c.status.in_(UNFINISHED))
     unused = and_(~in_work, *(_first_using(column, rows).is_(None) for column in _USING[table]))
+    if table == "draft_snapshots":
+        unused = and_(unused, is_unchanged(rows))
     unused_ids = _ids(connection, select(c.id).where(c.prompt_id.in_(of_project), unused).limit(limit))
     # The start of a replay locks its snapshots until the replay is stored: what is unused under this lock stays unused.
     locked = _ids(connection, select(c.id).where(c.id.in_(unused_ids)).order_by(c.id).with_for_update())

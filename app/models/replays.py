@@ -112,6 +112,8 @@ replays = new_table(
     Column("judge_snapshot", exact(200)),
     # The model that the vendor of the prompt's model reported in the last answer; NULL if it reported none.
     Column("model_snapshot", exact(200)),
+    # A digest of the calls and answers of the candidate; NULL before revision 0049, and without a result.
+    Column("answers_digest", exact(32)),
     # The usage of all its calls, including the judge's and those of interrupted attempts.
     *(Column(f"{count}_tokens", Integer, nullable=False, server_default="0") for count in TOKEN_COUNTS),
     Index("ix_replays_prompt_id_id", "prompt_id", "id"),

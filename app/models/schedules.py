@@ -31,7 +31,7 @@ from app.models.organizations import projects
 from app.models.replays import UNFINISHED
 from app.models.suites import SUITE_NAME_MAX
 
-ScheduleKind = Literal["experiment", "watch"]
+ScheduleKind = Literal["experiment", "watch", "suite-coverage"]
 
 
 class WatchedCase(msgspec.Struct, frozen=True):
@@ -83,9 +83,25 @@ class WatchedRun(msgspec.Struct, frozen=True):
         return sum(case.state == "dropped" for case in self.cases)
 
 
+class CoverageRun(msgspec.Struct, frozen=True):
+    """What a run of the kind `suite-coverage` has found.
+
+    `share` is what the tests represent of the last week's sessions, from 0 to 1; None for too few sessions. `new` is
+    the number of things that sessions do and no test does. `is_low` if the share is below the limit of the schedule.
+    """
+
+    share: float | None
+    sessions: int
+    new: int
+    is_low: bool
+
+
 @dataclass(frozen=True, slots=True)
 class ScheduleRow:
-    """A schedule. Due times after `since` are served: the time of its creation, or of its last change."""
+    """A schedule. Due times after `since` are served: the time of its creation, or of its last change.
+
+    `min_coverage` is the least share of a schedule of the kind `suite-coverage`, from 0 to 1.
+    """
 
     id: int
     project_id: Annotated[int, BigInt, ForeignKey("projects.id")]
@@ -96,6 +112,7 @@ class ScheduleRow:
     suite: Annotated[str | None, exact(SUITE_NAME_MAX)]
     repeats: Annotated[int | None, Integer]
     max_cost: Annotated[float | None, Double]
+    min_coverage: Annotated[float | None, Double]
     enabled: Annotated[bool, Boolean]
     since: Annotated[datetime, Timestamp]
     # The due time of the last run, which outlives the history.
@@ -119,7 +136,7 @@ class ScheduleRunRow:
     """A served due time. `experiment_id` is None if no experiment could be started, and `reason` why.
 
     `missed` counts the due times before it that were not served, because no clock ran. `watched` is what the watch has
-    found; None before it ends, and for an experiment.
+    found; None before it ends, and for an experiment. `coverage` is that of the kind `suite-coverage`, else None.
     """
 
     id: int
@@ -131,6 +148,7 @@ class ScheduleRunRow:
     experiment_id: Annotated[int | None, BigInt]
     reason: Annotated[str | None, MediumText]
     watched: Annotated[WatchedRun | None, JsonStruct(WatchedRun)]
+    coverage: Annotated[CoverageRun | None, JsonStruct(CoverageRun)]
     created_at: Annotated[datetime, Timestamp]
 
 
@@ -202,6 +220,21 @@ def unfinished_experiment(connection: Connection, schedule: ScheduleRow) -> int 
         _E.id == newest, no_index(_E.project_id) == schedule.project_id, _E.status.in_(UNFINISHED)
     )
     return connection.scalar(unfinished)
+
+
+def newest_coverage(connection: Connection, schedule: ScheduleRow) -> CoverageRun | None:
+    """Return what the newest run with a coverage has found."""
+    of_schedule = (_R.schedule_id == schedule.id, no_index(_R.project_id) == schedule.project_id)
+    known = select(_R.coverage).where(*of_schedule, _R.coverage.is_not(None)).order_by(_R.id.desc()).limit(1)
+    coverage: CoverageRun | None = connection.scalar(known)
+    return coverage
+
+
+def newest_watched(connection: Connection, *, project_id: int, prompt_id: int) -> ServedTime | None:
+    """Return the newest run of a watch of the prompt that has ended."""
+    of_prompt = (_R.prompt_id == prompt_id, no_index(_R.project_id) == project_id, _R.watched.is_not(None))
+    newest = _RUN.where(*of_prompt).order_by(_R.id.desc()).limit(1)
+    return queries.find_row(connection, ServedTime, newest)
 
 
 def list_runs(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Select, and_, func, or_, select
+from sqlalchemy import Connection, Select, and_, func, literal, or_, select
 from sqlalchemy.sql.base import ReadOnlyColumnCollection
 
 from app.models import queries
@@ -47,9 +47,10 @@ def list_samples(
 def sizes_of_samples(
     connection: Connection, *, project_id: int, prompt_id: int, from_ns: int, to_ns: int, limit: int
 ) -> list[int]:
-    """List the bytes of the fingerprints of what `list_samples` lists, without reading them."""
-    _, joined = _newest(project_id, prompt_id, from_ns, to_ns, limit)
-    return list(connection.scalars(joined.with_only_columns(func.coalesce(func.length(_F.fingerprint), 0))))
+    """List the bytes of the fingerprint and of `counted` of what `list_samples` lists, without reading them."""
+    n, joined = _newest(project_id, prompt_id, from_ns, to_ns, limit)
+    lengths = (func.coalesce(func.length(column), 0) for column in (_F.fingerprint, n.counted))
+    return list(connection.scalars(joined.with_only_columns(sum(lengths, literal(0)))))
 
 
 def _newest(
@@ -71,18 +72,24 @@ def _newest(
     return n, joined.order_by(n.start_ns.desc(), n.id.desc())
 
 
-def with_low_score(
+def low_scores(
     connection: Connection, *, project_id: int, session_keys: Sequence[bytes], below: float
-) -> Iterator[bytes]:
-    """Yield the keys of the sessions among these that have a score below a value, or of which a turn or step has."""
+) -> Iterator[tuple[bytes, str, str]]:
+    """Yield for each session, and for each source, the first name of the scores below a value.
+
+    The scores of its turns and steps count, too; a session and a source may come twice.
+    """
     s, t = scores.c, turns.c
-    low = and_(no_index(s.project_id) == project_id, s.value < below)
+    first = func.min(s.name)
     for piece in queries.pieces(session_keys):
-        yield from connection.scalars(select(s.session_key).where(low, s.session_key.in_(piece)).distinct())
+        of_sessions = select(s.session_key, s.source, first).where(
+            no_index(s.project_id) == project_id, s.value < below, s.session_key.in_(piece)
+        )
+        yield from map(tuple, connection.execute(of_sessions.group_by(s.session_key, s.source)))
         of_turns = and_(s.project_id == project_id, s.trace_id == t.trace_id, s.value < below)
-        joined = select(t.session_key).join(scores, of_turns)
+        joined = select(t.session_key, s.source, first).join(scores, of_turns)
         mine = joined.where(no_index(t.project_id) == project_id, t.session_key.in_(piece))
-        yield from connection.scalars(mine.distinct())
+        yield from map(tuple, connection.execute(mine.group_by(t.session_key, s.source)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from sqlalchemy import (
 
 from app.models import bulk, insight, queries, session_fingerprints
 from app.models.base import BigInt, ExactText, MediumBlob, binary, exact, new_table, no_index
+from app.models.compression import OF_FACTS, CompressedFacts, stored_bodies
 from app.models.insight import InsightKey
 from app.models.scores import remove_of_sessions
 from app.models.turns import BY_SESSION, turns, turns_in_pieces
@@ -37,6 +38,8 @@ LATER_MAX = 200
 """The sessions after another one among which `list_lone_after` looks."""
 CALLS_LENGTH_MAX = 8 * 1024
 """Bytes of the calls of a session beyond which a batch that adds to them also sums them."""
+COUNTED_LENGTH_MAX = 1024
+"""Bytes of the figures of a session up to which they are compressed: lists read many, by their stored sizes."""
 TURNS_PER_QUERY = 200
 """Turns of sessions that are added up in the transaction that removes some of them."""
 # Default values for rows that an earlier release stores while it still runs.
@@ -84,7 +87,7 @@ sessions = new_table(
     "sessions",
     SessionRow,
     # The figures that the session was counted with: see `Counted`.
-    Column("counted", MediumBlob, nullable=True),
+    Column("counted", CompressedFacts, nullable=True),
     UniqueConstraint("session_key"),
     # The orders of lists. `active` is last, so that the index also serves the lists of all sessions.
     Index("ix_sessions_prompt_id_start_ns_id_active", "prompt_id", "start_ns", "id", "active"),
@@ -334,13 +337,22 @@ def put_counted(
     marked = select(*columns).where(no_index(_C.project_id) == project_id, _C.session_key.in_(sorted(marks)))
     locked = connection.execute(marked.order_by(_C.session_key).with_for_update()).all()
     same = [row for row in locked if row.uncounted is not None and row.uncounted == marks[row.session_key]]
+    figures = _stored_figures(connection, [counted[row.session_key] for row in same])
     # One statement for all. The rows exist, so only their last three columns change.
     bulk.upsert(
         connection,
         "sessions",
         [column.name for column in columns],
-        [(*row[:-3], calls[row.session_key], None, dump(counted[row.session_key])) for row in same],
+        [(*row[:-3], calls[row.session_key], None, stored) for row, stored in zip(same, figures, strict=True)],
         key=("session_key",),
         update={"calls": "new", "uncounted": "new", "counted": "new"},
     )
     return {row.session_key: load_counted(row.counted) if row.counted else None for row in same}
+
+
+def _stored_figures(connection: Connection, counted: Sequence[Counted]) -> list[bytes]:
+    """Return the stored forms of figures."""
+    dumped = [dump(figures) for figures in counted]
+    short = [text for text in dumped if len(text) <= COUNTED_LENGTH_MAX]
+    stored = dict(zip(short, stored_bodies(connection, short, OF_FACTS), strict=True))
+    return [stored.get(text, text) for text in dumped]

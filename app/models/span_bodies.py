@@ -7,7 +7,9 @@ refer to it. The first byte of a stored body is its format. In addition to the f
   dictionary, of the bodies of several spans, the row's own first;
 - `ELSEWHERE`: the id (8 bytes) of the holder, a span of the same trace, and the place of the body among the holder's
   bodies: offset and length (3 bytes each). One byte more, `ALIKE`, if the span has the scope of its holder; only the
-  holder's row has the scope then.
+  holder's row has the scope then;
+- `IN_BLOCK`: the id of a block (6 bytes, see `span_blocks.py`), and the place of the span in it: offset and length (3
+  bytes each). There it has its scope (2 bytes for its length, then UTF-8), followed by its body.
 
 A holder is a span of the same turn. The transaction that wrote the place has stored or locked it. A holder is removed
 after all spans with bodies in its row.
@@ -22,9 +24,9 @@ from typing import NamedTuple, Protocol
 from zstandard import ZstdError, frame_content_size
 
 from app.models.bulk import by_size
-from app.models.compression import ZSTD_1, Body, as_they_are, compress_all, decompress
+from app.models.compression import PLAIN, ZSTD_1, Body, as_they_are, compress_all, decompress
 
-TOGETHER, ELSEWHERE = b"\2", b"\3"
+TOGETHER, ELSEWHERE, IN_BLOCK = b"\2", b"\3", b"\5"
 ALIKE = b"\1"
 TOGETHER_BYTES = 256 * 1024
 """Bodies that are compressed together at most: who reads one span reads all of them."""
@@ -37,6 +39,9 @@ HEAD_BYTES = 24
 _NUMBER = 3
 _FRAME, _PLACE = 1 + _NUMBER, HOLDER_START + HOLDER_BYTES
 _PLACE_END = _PLACE + 2 * _NUMBER
+_BLOCK_ID, _SCOPE_LENGTH = 6, 2
+NAME_OF_BLOCK = len(IN_BLOCK) + _BLOCK_ID
+"""The bytes at the start of a stored body in a block that all spans of the block share: see `name_of_block`."""
 
 SpanKey = tuple[bytes, bytes]
 """Trace id and span id."""
@@ -141,13 +146,99 @@ def _is_alike(stored: bytes) -> bool:
     return stored.startswith(ELSEWHERE) and stored[_PLACE_END:] == ALIKE
 
 
+def name_of_block(block_id: int) -> bytes:
+    """Return what the stored bodies of all spans in a block begin with."""
+    return IN_BLOCK + block_id.to_bytes(_BLOCK_ID, "big")
+
+
+def block_of(stored: bytes) -> int | None:
+    """Return the block of a body, of which `stored` is the stored form or its start; None if it is in no block."""
+    return int.from_bytes(stored[1:NAME_OF_BLOCK], "big") if stored.startswith(IN_BLOCK) else None
+
+
+def join_block(spans: Sequence[SentSpan]) -> tuple[bytes, list[bytes]]:
+    """Return the content of a block, and the place of each of the spans in it."""
+    entries: list[Body] = []
+    places, offset = [], 0
+    for span in spans:
+        scope = span.scope.encode()
+        length = _SCOPE_LENGTH + len(scope) + len(span.raw)
+        entries += len(scope).to_bytes(_SCOPE_LENGTH, "big"), scope, span.raw
+        places.append(_number(offset) + _number(length))
+        offset += length
+    return b"".join(entries), places
+
+
+def size_of_block(head: bytes, stored_bytes: int) -> int:
+    """Return the size of the content of a block, from the first bytes and the length of its stored body.
+
+    Raises `ValueError` for a damaged block.
+    """
+    return _frame_size(head[len(ZSTD_1) :]) if head.startswith(ZSTD_1) else stored_bytes - len(PLAIN)
+
+
+def read_block(block: bytes, stored: Mapping[SpanKey, bytes]) -> Iterator[tuple[SpanKey, str, bytes]]:
+    """Yield the scopes and bodies of spans in a block; `block` is its stored body.
+
+    Raises `ValueError` for a block that is damaged.
+    """
+    content = decompress(block)
+    for key, form in stored.items():
+        offset = int.from_bytes(form[NAME_OF_BLOCK : NAME_OF_BLOCK + _NUMBER], "big")
+        length = int.from_bytes(form[NAME_OF_BLOCK + _NUMBER :], "big")
+        start = offset + _SCOPE_LENGTH
+        body = start + int.from_bytes(content[offset:start], "big")
+        end = offset + length
+        if len(form) != NAME_OF_BLOCK + 2 * _NUMBER or end > len(content) or body > end:
+            raise ValueError("What was stored is damaged: a span has another place in its block.")
+        yield key, content[start:body].decode(), content[body:end]
+
+
+def read_all(
+    stored: Mapping[SpanKey, bytes],
+    scopes: Mapping[SpanKey, str],
+    holders: Mapping[SpanKey, bytes],
+    blocks: Mapping[int, bytes],
+) -> Iterator[tuple[SpanKey, str, bytes]]:
+    """Yield the scopes and bodies of spans, in any order, as `read` does.
+
+    `scopes` are those in the rows of the spans and of their holders, `blocks` the stored bodies of blocks. Raises
+    `ValueError` for a span in a block that is not among these.
+    """
+    for key, body in read(in_rows(stored), holders):
+        yield key, scope_of(key, stored[key], scopes), body
+    yield from read_blocks(stored, blocks)
+
+
+def in_rows(stored: Mapping[SpanKey, bytes]) -> dict[SpanKey, bytes]:
+    """Return the stored forms of bodies that are in no block."""
+    return {key: form for key, form in stored.items() if block_of(form) is None}
+
+
+def read_blocks(stored: Mapping[SpanKey, bytes], blocks: Mapping[int, bytes]) -> Iterator[tuple[SpanKey, str, bytes]]:
+    """Yield the scopes and bodies of the spans in blocks, of which `blocks` are the stored bodies.
+
+    Raises `ValueError` for a span in a block that is not among these, and for a damaged block.
+    """
+    by_block: dict[int, dict[SpanKey, bytes]] = defaultdict(dict)
+    for key, form in stored.items():
+        if (block_id := block_of(form)) is not None:
+            by_block[block_id][key] = form
+    for block_id, of_block in by_block.items():
+        if block_id not in blocks:
+            raise ValueError("What was stored is damaged: the block of a span is missing.")
+        yield from read_block(blocks[block_id], of_block)
+
+
 def size_of(head: bytes, stored_bytes: int) -> int:
     """Return the size of all bodies in a row, from its first HEAD_BYTES in `head` and its length `stored_bytes`.
 
-    Raises `ValueError` for a damaged row.
+    For a span in a block that is the size of its body and its scope. Raises `ValueError` for a damaged row.
     """
     if head.startswith(ELSEWHERE):
         return 0
+    if head.startswith(IN_BLOCK):
+        return int.from_bytes(head[NAME_OF_BLOCK + _NUMBER :], "big")
     for format_, start in ((TOGETHER, _FRAME), (ZSTD_1, len(ZSTD_1))):
         if head.startswith(format_):
             return _frame_size(head[start:])

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Connection, LargeBinary, and_, func, selec
 
 from app.models import queries
 from app.models.base import no_index
-from app.models.span_bodies import HEAD_BYTES, TOGETHER_BYTES, readable_size_of
+from app.models.span_bodies import ELSEWHERE, HEAD_BYTES, IN_BLOCK, TOGETHER_BYTES, readable_size_of
 from app.models.spans import TurnKey, spans
 
 SPAN_BYTES = 1024
@@ -60,12 +60,8 @@ def sizes_of_rows(connection: Connection, *, project_id: int, ids: Sequence[int]
     """Return the turns of spans, and the bytes that they need if each is read without the others of its turn."""
     c = spans.c
     statements = (_SIZES.where(no_index(c.project_id) == project_id, c.id.in_(piece)) for piece in queries.pieces(ids))
-    of_rows = (map(_size, connection.execute(statement)) for statement in statements)
-    # A body in another span's row needs that row.
-    return {
-        id_: (key, size if size > SPAN_BYTES else size + TOGETHER_BYTES)
-        for id_, key, size in chain.from_iterable(of_rows)
-    }
+    of_rows = (map(_size_of_one, connection.execute(statement)) for statement in statements)
+    return {id_: (key, size) for id_, key, size in chain.from_iterable(of_rows)}
 
 
 def _sizes(
@@ -78,3 +74,9 @@ def _sizes(
 def _size(row: Sequence[Any]) -> tuple[int, TurnKey, int]:
     id_, prompt_id, trace_id, beginning, stored = row
     return id_, (prompt_id, trace_id), SPAN_BYTES + readable_size_of(beginning, stored)
+
+
+def _size_of_one(row: Sequence[Any]) -> tuple[int, TurnKey, int]:
+    """As `_size`, of a span that is read without the others: a body in another row, or in a block, needs all of it."""
+    id_, key, size = _size(row)
+    return id_, key, size + TOGETHER_BYTES if row[3].startswith((ELSEWHERE, IN_BLOCK)) else size

@@ -12,6 +12,7 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     LargeBinary,
+    Select,
     String,
     Table,
     UniqueConstraint,
@@ -21,7 +22,7 @@ from sqlalchemy import (
     type_coerce,
 )
 
-from app.models import bulk, queries, span_bodies
+from app.models import bulk, queries, span_blocks, span_bodies
 from app.models.base import BigInt, MediumBlob, binary, new_table, no_index
 from app.models.span_bodies import SentSpan, SpanKey
 
@@ -59,6 +60,8 @@ SPAN_COLUMNS = ("project_id", "trace_id", "span_id", "prompt_id", "batch_id", "s
 NewSpan = tuple[int, bytes, bytes, int, int, str, bytes | memoryview]
 """A row in the order of `SPAN_COLUMNS`, with its own scope and the stored form of its body."""
 
+READS = 5
+"""How often rows of spans are read while their blocks are replaced: each time another transaction has committed."""
 OTHER_ROWS, OTHER_ROWS_PER_KEY = 256, 8
 """The rows of a trace that are read to find some of its spans: so many, and so many for each of these spans."""
 
@@ -167,11 +170,12 @@ def spans_of_rows(connection: Connection, *, project_id: int, ids: Sequence[int]
     with_holder = _WITH_BODIES.add_columns(_HOLDER.c.scope, _HOLDER.c.body).outerjoin(_HOLDER, _IS_HOLDER_OF)
     by_turn: dict[TurnKey, list[StoredSpanRow]] = defaultdict(list)
     for piece in queries.pieces(ids):
-        rows = connection.execute(with_holder.where(no_index(c.project_id) == project_id, c.id.in_(piece))).all()
+        of_ids = with_holder.where(no_index(c.project_id) == project_id, c.id.in_(piece))
+        rows, blocks = _rows_and_blocks(connection, project_id, of_ids)
         holders = {
             span_bodies.holder_of((row[0], row[1]), row.body): tuple(row[-2:]) for row in rows if row[-1] is not None
         }
-        for prompt_id, span in _read([row[:-2] for row in rows], holders):
+        for prompt_id, span in _read([row[:-2] for row in rows], holders, blocks):
             by_turn[prompt_id, span.trace_id].append(span)
     return by_turn
 
@@ -197,13 +201,29 @@ def spans_of(
         of_prompt = of_prompt.order_by(c.id).limit(limit)
     stored_spans: list[StoredSpanRow] = []
     for piece in queries.pieces(trace_ids):
-        rows = connection.execute(of_prompt.where(c.trace_id.in_(piece))).all()
-        stored_spans += [span for _, span in _read(rows, {})]
+        rows, blocks = _rows_and_blocks(connection, project_id, of_prompt.where(c.trace_id.in_(piece)))
+        stored_spans += [span for _, span in _read(rows, {}, blocks)]
     return stored_spans
 
 
+def _rows_and_blocks(
+    connection: Connection, project_id: int, statement: Select[Any]
+) -> tuple[Sequence[Any], dict[int, bytes]]:
+    """Return the rows of a statement, and the blocks of their bodies.
+
+    On MySQL a block may be replaced between the two statements. Then the rows are read again.
+    """
+    for _ in range(READS):
+        rows = connection.execute(statement).all()
+        needed = {block_id for row in rows if (block_id := span_bodies.block_of(row.body)) is not None}
+        blocks = span_blocks.bodies_of(connection, project_id=project_id, ids=needed) if needed else {}
+        if len(blocks) == len(needed):
+            break
+    return rows, blocks
+
+
 def _read(
-    rows: Iterable[Sequence[Any]], holders: Mapping[SpanKey, tuple[str, bytes]]
+    rows: Iterable[Sequence[Any]], holders: Mapping[SpanKey, tuple[str, bytes]], blocks: Mapping[int, bytes]
 ) -> Iterator[tuple[int, StoredSpanRow]]:
     """Yield the spans of rows of _WITH_BODIES with their prompts; `holders` have the scopes and bodies of others."""
     prompt_ids: dict[SpanKey, int] = {}
@@ -212,5 +232,6 @@ def _read(
     for trace_id, span_id, prompt_id, scope, body in rows:
         key = (trace_id, span_id)
         prompt_ids[key], scopes[key], stored[key] = prompt_id, scope, body
-    for key, body in span_bodies.read(stored, {key: held for key, (_, held) in holders.items()}):
-        yield prompt_ids[key], StoredSpanRow(*key, span_bodies.scope_of(key, stored[key], scopes), body)
+    held = {key: body for key, (_, body) in holders.items()}
+    for key, scope, body in span_bodies.read_all(stored, scopes, held, blocks):
+        yield prompt_ids[key], StoredSpanRow(*key, scope, body)

@@ -175,6 +175,15 @@ def featured_cases(connection: Connection, *, project_id: int, test_case_ids: Co
     return _listed(connection, FeaturedCase, project_id, test_case_ids)
 
 
+def sizes_of_features(connection: Connection, *, project_id: int, test_case_ids: Collection[int]) -> list[int | None]:
+    """List the bytes of the features of the existing test cases with these ids; None for one without features."""
+    c, sizes = test_cases.c, list[int | None]()
+    for piece in queries.pieces(sorted(test_case_ids)):
+        of_piece = select(func.length(c.features)).where(no_index(c.project_id) == project_id, c.id.in_(piece))
+        sizes += connection.scalars(of_piece)
+    return sizes
+
+
 def cases_of(connection: Connection, *, project_id: int, test_case_ids: Collection[int]) -> list[MemberCase]:
     """List the existing test cases with these ids, in the order of their ids."""
     return _listed(connection, MemberCase, project_id, test_case_ids)

@@ -25,7 +25,7 @@ from sqlalchemy import (
 
 from app.models import bulk, queries
 from app.models.base import BigInt, binary, new_table, no_index
-from app.models.compression import Compressed, stored_bodies
+from app.models.compression import OF_SPANS, CompressedFacts, stored_bodies
 from app.models.spans import TurnKey, spans
 
 
@@ -40,7 +40,7 @@ class TurnRow:
     # The opening text of the turn, which searches read.
     opening: Annotated[str | None, String(300)]
     # The facts of app/sessions/facts.py, merged over batches.
-    facts: Annotated[bytes, Compressed]
+    facts: Annotated[bytes, CompressedFacts]
     batch_id: Annotated[int, BigInt]
     # A batch's id, or 1 for rows of an earlier release, until the clock has counted the calls of all spans; then NULL.
     unsettled: Annotated[int | None, BigInt, DefaultClause("1")] = None
@@ -78,7 +78,7 @@ _after_facts = attrgetter(*TURN_COLUMNS[TURN_COLUMNS.index("facts") + 1 :])
 
 def _values(connection: Connection, rows: Sequence[TurnRow]) -> list[bulk.Values]:
     """Return the stored values of the rows in the order of COLUMNS."""
-    stored = stored_bodies(connection, [row.facts for row in rows])
+    stored = stored_bodies(connection, [row.facts for row in rows], OF_SPANS)
     return [(*_before_facts(row), facts, *_after_facts(row)) for row, facts in zip(rows, stored, strict=True)]
 
 
@@ -251,12 +251,17 @@ def index_of_span(connection: Connection, *, project_id: int, session_key: bytes
     of_trace = (spans.c.project_id == project_id, spans.c.trace_id == c.trace_id, spans.c.prompt_id == c.prompt_id)
     # Its limit keeps MariaDB from reading all spans of the project first.
     span = select(literal(1)).where(*of_trace, spans.c.span_id == span_id).limit(1).scalar_subquery()
-    in_order = select(c.start_ns, c.trace_id).where(*of_session, span == 1).order_by(c.start_ns, c.trace_id)
-    first = connection.execute(in_order.limit(1)).first()
-    if first is None:
+    with_span = select(c.start_ns).where(*of_session, span == 1)
+    # In the order of the index, which ends with the first one. MariaDB would read all turns of the project.
+    by_start = with_span.with_hint(turns, BY_SESSION, "mysql").order_by(c.start_ns).limit(1)
+    start_ns = connection.scalar(by_start)
+    if start_ns is None:
         return None
-    earlier = or_(c.start_ns < first.start_ns, (c.start_ns == first.start_ns) & (c.trace_id < first.trace_id))
-    return connection.scalar(select(func.count()).where(*of_session, earlier)) or 0
+    trace_id = connection.scalar(with_span.with_only_columns(func.min(c.trace_id)).where(c.start_ns == start_ns))
+    # The first condition is the one that the index serves: later turns are not read.
+    earlier = (c.start_ns <= start_ns) & or_(c.start_ns < start_ns, c.trace_id < trace_id)
+    counted = select(func.count()).select_from(turns).where(*of_session, earlier)
+    return connection.scalar(counted.with_hint(turns, BY_SESSION, "mysql")) or 0
 
 
 FACTS_AT_ONCE = 100

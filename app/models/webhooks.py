@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -23,7 +23,11 @@ class WebhookEvent(StrEnum):
     VERSION_COMMITTED = "version.committed"
     LABEL_MOVED = "label.moved"
     EXPERIMENT_FINISHED = "experiment.finished"
+    GUARD_MAP_FINISHED = "guard_map.finished"
     MODEL_DRIFTED = "model.drifted"
+    COVERAGE_FELL = "coverage.fell"
+    FINDING_OPENED = "finding.opened"
+    FINDING_REOPENED = "finding.reopened"
     SPANS_REJECTED = "spans.rejected"
     ALERT_STARTED = "alert.started"
     ALERT_ENDED = "alert.ended"
@@ -80,6 +84,12 @@ _SECRETS = select(*queries.columns_of(Secrets, webhooks))
 def list_webhooks(connection: Connection, *, project_id: int) -> list[Webhook]:
     """List a project's webhooks, oldest first."""
     return queries.list_rows(connection, Webhook, _SELECT.where(_C.project_id == project_id).order_by(_C.id))
+
+
+def projects_that_want(connection: Connection, events: Collection[str]) -> list[int]:
+    """List the projects with an enabled webhook for one of the events."""
+    rows = connection.execute(select(_C.project_id, _C.events).where(_C.enabled))
+    return sorted({project_id for project_id, wanted in rows if not set(wanted).isdisjoint(events)})
 
 
 def find_webhook(connection: Connection, *, project_id: int, webhook_id: int) -> Webhook | None:

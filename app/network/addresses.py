@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from ipaddress import IPv4Address, ip_address, ip_network
@@ -25,6 +26,8 @@ Resolve = Callable[[str, int], Awaitable[Iterable[str]]]
 Refuse = Callable[[str], None]
 """Raises an error for a host, or an address that it resolves to, which must not be called."""
 
+CONNECTION_BYTES = 256 * 1024
+"""The most bytes that are read of a connection by `GuardedBackend`: interim answers, the head, and the body."""
 FORBIDDEN = "a link-local, metadata, unspecified or multicast address, which is never called"
 _FORBIDDEN_NETWORKS = tuple(
     ip_network(network)
@@ -132,7 +135,7 @@ def allowed_addresses(resolved: Iterable[str], refuse: Refuse) -> list[str]:
 
 
 class GuardedBackend(httpcore.AnyIOBackend):
-    """Connects only to addresses that `refuse` accepts.
+    """Connects only to addresses that `refuse` accepts, and reads at most `CONNECTION_BYTES` of each connection.
 
     A name is resolved once: all of its addresses are checked, and the connection is made to one of these.
     """
@@ -145,10 +148,38 @@ class GuardedBackend(httpcore.AnyIOBackend):
         failed: Exception = httpcore.ConnectError(f"{host} has no address.")
         for address in allowed_addresses(await self._resolve(host, port), self._refuse):
             try:
-                return await super().connect_tcp(address, port, *args, **options)
+                return BoundedStream(await super().connect_tcp(address, port, *args, **options))
             except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
                 failed = error
         raise failed
+
+
+class BoundedStream(httpcore.AsyncNetworkStream):
+    """A stream that fails after `CONNECTION_BYTES`: a server may send interim answers (1xx) without end."""
+
+    def __init__(self, stream: httpcore.AsyncNetworkStream) -> None:
+        self._stream, self._left = stream, CONNECTION_BYTES
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        read = await self._stream.read(max_bytes, timeout)
+        self._left -= len(read)
+        if self._left < 0:
+            raise httpcore.ReadError("The server sent too many bytes.")
+        return read
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        await self._stream.write(buffer, timeout)
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    async def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore.AsyncNetworkStream:
+        return BoundedStream(await self._stream.start_tls(ssl_context, server_hostname, timeout))
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._stream.get_extra_info(info)
 
 
 async def _resolved(host: str, port: int) -> list[str]:

@@ -8,6 +8,7 @@ import orjson
 
 from app.api import routes as api
 from app.api.authentication import Authentication
+from app.api.kept_answers import KeptAnswers
 from app.api.refused_batches import RefusedBatches
 from app.concurrency.quotas import Quota
 from app.http import errors
@@ -70,6 +71,9 @@ def build_app(container: Container) -> RoutedApp:
     api.install(app, container, docs_page=lambda document: docs.render(page=api_docs(document)))
     pages.install(app, container, assets, templates)
     app.add_middleware(bulkheads(container))  # after the pages' middleware, which sets the organization
+    app.front = KeptAnswers(
+        keys=keys, limiter=container.limiter, metrics=container.metrics, within_s=settings.request_s
+    )
     return app
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from app.metrics import Metrics
 from app.metrics.registry import CLOCK_JOBS
 from app.process.bootstrap import bootstrap, freeze_gc, start
-from app.services.data import invariants
+from app.services.data import invariants, packing
 from app.services.ingest import settling
 from app.services.search.indexing import EVERY_S
 from app.services.suites import making
@@ -47,12 +47,14 @@ def jobs(container: Container) -> list[PeriodicJob]:
         PeriodicJob("add_up_sessions", 10, container.services.session_sums.sweep),
         PeriodicJob("settle_turns", settling.EVERY_S, container.services.turn_settler.sweep),
         PeriodicJob("evaluate_alert_rules", 60, container.services.alerts.evaluate),
+        PeriodicJob("watch_findings", 60, container.services.finding_watch.sweep),
         PeriodicJob("tell_rejections", 60, container.services.rejection_notifier.sweep),
         PeriodicJob("send_webhooks", 2, container.webhook_delivery.sweep),
         PeriodicJob("remove_webhook_deliveries", 600, container.services.webhook_deliverer.remove_expired),
         PeriodicJob("count_sessions", 5, container.services.insight_counter.sweep),
         PeriodicJob("make_fingerprints", making.EVERY_S, container.services.fingerprint_maker.sweep),
         PeriodicJob("index_words", EVERY_S, container.services.search_indexer.sweep),
+        PeriodicJob("pack_spans", packing.EVERY_S, container.services.span_packer.sweep),
         PeriodicJob("examine_rows", invariants.EVERY_S, container.services.invariants.sweep),
         PeriodicJob("remove_lone_log_records", 600, container.services.log_records.sweep),
     ]

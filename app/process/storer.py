@@ -26,7 +26,7 @@ from app.wiring.container import Container
 log = structlog.get_logger(__name__)
 
 FAILED = "The batch could not be stored; see the server's log."
-OF_TRACES = frozenset({"add_up_sessions", "count_sessions", "index_words", "settle_turns"})
+OF_TRACES = frozenset({"add_up_sessions", "count_sessions", "index_words", "pack_spans", "settle_turns"})
 """The clock's jobs that read spans; they run in a storing process."""
 GONE = (OSError, EOFError)
 """The errors of a connection to a process that has ended."""

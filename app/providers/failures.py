@@ -86,8 +86,15 @@ class ProviderFailure(ProviderError):
 def broken(error: BaseException, vendor: str, secret: str | None) -> ProviderFailure:
     """Describe a connection that broke, or another error on the way to the vendor and back, to the caller."""
     on_the_line = isinstance(error, _ON_THE_LINE)
-    message = _described(vendor, None, str(error) or type(error).__name__, secret)
+    cause = _cause(error)
+    message = _described(vendor, None, str(cause) or type(cause).__name__, secret)
     return ProviderFailure(message, retryable=on_the_line, outage=on_the_line)
+
+
+def _cause(error: BaseException, depth: int = 4) -> BaseException:
+    """Return the error that others only carry: their words have the names of Python's classes."""
+    inner = error.args[-1] if error.args else None
+    return _cause(inner, depth - 1) if depth and isinstance(inner, BaseException) else error
 
 
 def refused(

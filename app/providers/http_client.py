@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cached_property
+from http.client import HTTPException, HTTPResponse
 from typing import Any
 
 import httpx
@@ -29,6 +30,8 @@ IDLE_S = 30.0
 _HOSTS = 256
 _IDLE_CONNECTIONS = 1024
 _PIECE = 64 * 1024  # bytes
+INTERIM_MAX = 16
+"""The most interim answers, such as `100 Continue`, before an answer."""
 
 
 _stop: ContextVar[CallStop] = ContextVar("stop", default=NEVER)
@@ -128,9 +131,22 @@ class _TlsSocket(_Deadline, ssl.SSLSocket):
     pass
 
 
+class _Response(HTTPResponse):
+    """Refuses an endless sequence of interim answers, which `HTTPResponse` skips without a limit."""
+
+    _heads = 0
+
+    def _read_status(self) -> Any:
+        self._heads += 1
+        if self._heads > INTERIM_MAX + 1:
+            raise HTTPException(f"The server sent more than {INTERIM_MAX} interim answers.")
+        return super()._read_status()  # type: ignore[misc]
+
+
 class _Connection(HTTPConnection):
     """Connects to no forbidden address, ends each answer by its deadline, and is dropped after `IDLE_S` seconds."""
 
+    response_class = _Response
     _used_at = 0.0
 
     def _new_conn(self) -> socket.socket:

@@ -168,10 +168,14 @@ def _passed_on(answer: Answer, on_event: OnEvent) -> Answer:
 
 
 def _encoded(body: dict[str, Any]) -> bytes:
+    """Return a request's body as JSON. Raises `ProviderFailure` where it is nested too deeply for that."""
     try:
         return orjson.dumps(body)
     except orjson.JSONEncodeError:  # for example, an integer of more than 64 bits in a tool's schema
-        return json.dumps(body).encode()
+        try:
+            return json.dumps(body).encode()
+        except RecursionError:
+            raise ProviderFailure("The request is nested too deeply to be sent.", unaccepted=True) from None
 
 
 def _data(event: bytes) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import redis
 from redis.backoff import NoBackoff
 from redis.client import Pipeline
+from redis.connection import HiredisRespSerializer, PythonRespSerializer
 from redis.retry import Retry
 from redis.sentinel import Sentinel
 
@@ -26,6 +27,8 @@ WAIT_MARGIN_S = 2
 FOLLOWING_S = 10
 # After a command without a reply, one caller per this many seconds tries again; the others fail immediately.
 COOL_DOWN_S = 1.0
+UNCOPIED_BYTES = 64 * 1024
+"""Least bytes of a value that is sent without a copy, such as the body of a batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,23 @@ class _GuardedPipeline(Pipeline):
             return super().execute(raise_on_error)
 
 
+class CommandPacker(HiredisRespSerializer):
+    """Packs commands with hiredis. A command that sets a large value is not: hiredis copies 1 MB in 1.5 ms."""
+
+    def __init__(self) -> None:
+        self._uncopied = PythonRespSerializer(UNCOPIED_BYTES - 1, _encoded)
+
+    def pack(self, *command: Any) -> list[Any]:
+        """Return the pieces of a command in Redis' protocol."""
+        value = command[2] if len(command) > 2 else None
+        is_large = type(value) is bytes and len(value) >= UNCOPIED_BYTES
+        return list(self._uncopied.pack(*command) if is_large else super().pack(*command))
+
+
+def _encoded(part: Any) -> bytes:
+    return part if isinstance(part, bytes) else str(part).encode()
+
+
 def _is_outage(error: BaseException) -> bool | None:
     """Return True for a time-out, False for an error reply, which shows that Redis answers, and None otherwise."""
     if isinstance(error, redis.TimeoutError) and not isinstance(error, CutShort):
@@ -114,6 +134,7 @@ def _client(
         "socket_timeout": timeout_s,
         "socket_connect_timeout": connect_s,
         "max_connections": connections,
+        "command_packer": CommandPacker(),
         "retry": Retry(NoBackoff(), repeats, supported_errors=(redis.ConnectionError,)),
     }
     sentinels = Sentinels.in_url(url)

@@ -4,14 +4,16 @@ A lease lasts `LEASE_S` from before it was asked for, by a clock that also count
 permits count as used from its begin, so that the limit is never passed; unused ones are free again a moment after its
 end. A lease that its process can't settle, since it died, was stopped or lost Redis, is counted as used. `Epochs.end`
 waits until all leases of the epoch before have ended.
+
+A thread asks for the next lease of a busy key before the present one ends, so that no request waits for Redis.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from secrets import token_hex
 
 import redis
@@ -23,6 +25,8 @@ from app.redis_store.shared_window import Allowance, Question, SharedWindow, Win
 
 log = structlog.get_logger(__name__)
 
+RENEWED_S = 0.6 * LEASE_S
+"""The pause of the thread that renews and settles leases. The rest of a lease is time for its question to Redis."""
 BUSY = 4
 """A key with fewer requests than this within `LEASE_S` gets no lease."""
 IDLE_S = 1.0
@@ -52,7 +56,10 @@ class Lease:
 
 @dataclass(slots=True)
 class _Key:
-    """The requests of a key by slots of `LEASE_S`. `asks` is set while a thread asks for a lease."""
+    """The requests of a key by slots of `LEASE_S`. `asks` is set while a thread asks for a lease.
+
+    `renewed` are leases that were replaced before their end, and are not settled yet.
+    """
 
     project_id: int
     begin: float
@@ -60,6 +67,7 @@ class _Key:
     before: int = 0
     lease: Lease | None = None
     asks: bool = False
+    renewed: list[Lease] = field(default_factory=list)
 
     def add(self, now: float) -> None:
         slots = (now - self.begin) / LEASE_S
@@ -68,28 +76,37 @@ class _Key:
             self.begin, self.count = now, 0
         self.count += 1
 
-    @property
-    def wanted(self) -> int:
-        """The permits to ask for in the next lease: a quarter more than the requests of a slot."""
-        many = max(self.before, self.count)
+    def wanted(self, now: float) -> int:
+        """Return the permits to ask for in the next lease: a quarter more than the requests of a slot."""
+        slots = (now - self.begin) / LEASE_S
+        many = max(self.before, self.count) if slots < 1 else self.count if slots < 2 else 0
         return many + many // 4 if many >= BUSY else 0
 
-    def question(self, key: int | str) -> Question:
-        """Return the question that asks for a lease, and settles the one before."""
+    def question(self, key: int | str, now: float) -> Question:
+        """Return the question that asks for a lease for a request, and settles the one before."""
         settled, used = (self.lease.lease_id, self.lease.used) if self.lease else ("", 0)
-        return Question(key, self.project_id, lot=self.wanted, lease=token_hex(8), settled=settled, used=used)
+        return Question(key, self.project_id, lot=self.wanted(now), lease=token_hex(8), settled=settled, used=used)
 
-    def settle(self, key: int | str) -> Question:
-        """Drop the lease, and return the question that settles it."""
-        question = self.question(key)
-        self.lease = None
-        return question._replace(amount=0, lot=0, lease="")
+    def renewal(self, key: int | str, now: float) -> Question | None:
+        """Return the question that asks for the next lease without a request; None if the key needs none."""
+        if self.lease is None or self.asks or not (wanted := self.wanted(now)):
+            return None
+        return Question(key, self.project_id, amount=0, lot=wanted, lease=token_hex(8))
 
-    def has_ended(self, now: float) -> bool:
-        return self.lease is not None and now >= self.lease.until and not self.asks
+    def settle(self, key: int | str, now: float) -> list[Question]:
+        """Drop the leases that have ended or were renewed, and return the questions that settle them."""
+        ended, self.renewed = self.renewed, []
+        if self.lease is not None and now >= self.lease.until and not self.asks:
+            ended.append(self.lease)
+            self.lease = None
+        return [Question(key, self.project_id, amount=0, settled=lease.lease_id, used=lease.used) for lease in ended]
+
+    @property
+    def has_leases(self) -> bool:
+        return self.lease is not None or bool(self.renewed)
 
     def is_idle(self, now: float) -> bool:
-        return self.lease is None and not self.asks and now - self.begin > IDLE_S
+        return not self.has_leases and not self.asks and now - self.begin > IDLE_S
 
 
 class LeasedWindow(Window):
@@ -100,7 +117,7 @@ class LeasedWindow(Window):
         self._shared, self._clock = shared, clock
         self._lock = threading.Lock()
         self._keys: dict[int | str, _Key] = {}
-        self._settler: threading.Thread | None = None
+        self._renewer: threading.Thread | None = None
         self._full_at = KEYS_MAX
 
     def hit(self, key: int | str, project_id: int | None = None, ingest: bool = False, amount: int = 1) -> Allowance:
@@ -120,11 +137,11 @@ class LeasedWindow(Window):
                 lease.left -= 1
                 lease.used += 1
                 return lease.allowance
-            if known.asks or not (lease or known.wanted):
+            if known.asks or not (lease or known.wanted(now)):
                 question = Question(key, project_id)
             else:
                 known.asks = True
-                question = known.question(key)
+                question = known.question(key, now)
         return self._asked(known, question, now) if question.lease else self._shared.ask(question)[0]
 
     def give_back(self, key: int | str) -> None:
@@ -141,38 +158,61 @@ class LeasedWindow(Window):
                 known.lease = None
                 if lot:
                     known.lease = Lease(question.lease, began + LEASE_S, lot - 1, allowance)
-                    self._begin_settling()
+                    self._begin_renewing()
         return allowance
 
-    def _begin_settling(self) -> None:
-        if self._settler is None:
-            self._settler = threading.Thread(target=self._settle, name="leases", daemon=True)
-            self._settler.start()
+    def _begin_renewing(self) -> None:
+        if self._renewer is None:
+            self._renewer = threading.Thread(target=self._renew, name="leases", daemon=True)
+            self._renewer.start()
 
-    def _settle(self) -> None:
-        """Settle the ended leases of keys without further requests, until there is none."""
+    def _renew(self) -> None:
+        """Renew and settle leases until there is none."""
         while True:
-            time.sleep(LEASE_S)
-            ended = self.ended()
-            self.settle(ended)
+            time.sleep(RENEWED_S)
+            self.renew()
             with self._lock:
-                if not any(known.lease for known in self._keys.values()):
-                    self._settler = None
+                if not any(known.has_leases for known in self._keys.values()):
+                    self._renewer = None
                     return
 
+    def renew(self) -> None:
+        """Settle the leases that have ended, and renew those of busy keys, in one message. Forget idle keys.
+
+        A renewed lease may be used until the answer. If there is none, it may be used until its end.
+        """
+        settled = self.ended()
+        with self._lock:
+            began = self._clock()
+            asked = [(known, question) for key, known in self._keys.items() if (question := known.renewal(key, began))]
+            for known, _ in asked:
+                known.asks = True
+        answers: Sequence[tuple[Allowance, int]] = ()
+        try:
+            answers = self.send([*settled, *(question for _, question in asked)])
+        finally:
+            with self._lock:
+                for known, _ in asked:
+                    known.asks = False
+                for (known, question), (allowance, lot) in zip(asked, answers[len(settled) :], strict=False):
+                    if lot:
+                        known.renewed += [known.lease] if known.lease else []
+                        known.lease = Lease(question.lease, began + LEASE_S, lot, allowance, used=0)
+
     def ended(self) -> list[Question]:
-        """Drop the leases that have ended, and return the questions that settle them. Forget idle keys."""
+        """Drop the leases that have ended or were renewed, and return the questions that settle them."""
         with self._lock:
             now = self._clock()
             self._forget_idle(now)
-            return [known.settle(key) for key, known in self._keys.items() if known.has_ended(now)]
+            return [question for key, known in self._keys.items() for question in known.settle(key, now)]
 
     def _forget_idle(self, now: float) -> None:
         self._keys = {key: known for key, known in self._keys.items() if not known.is_idle(now)}
 
-    def settle(self, questions: Iterable[Question]) -> None:
-        for question in questions:
-            try:
-                self._shared.ask(question)
-            except (redis.RedisError, Unavailable):
-                log.warning("lease_not_settled", key=question.key)
+    def send(self, questions: Sequence[Question]) -> Sequence[tuple[Allowance, int]]:
+        """Return the answers; none if Redis does not answer."""
+        try:
+            return self._shared.ask_all(questions)
+        except (redis.RedisError, Unavailable):
+            log.warning("leases_not_settled", keys=len(questions))
+            return ()

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import redis
 
-from app.concurrency.batching import Coalescer
+from app.concurrency.batching import QUESTIONS_PER_ROUND, Coalescer
 from app.redis_store import keys
 from app.redis_store.epochs import EPOCH_S, new_epoch
 from app.redis_store.own_counts import WINDOW_S
@@ -213,6 +213,14 @@ class SharedWindow(Window):
     def ask(self, question: Question) -> tuple[Allowance, int]:
         """Return the answer, and the number of permits of the question's lease, 0 without one."""
         return self._ask(question)
+
+    def ask_all(self, questions: Sequence[Question]) -> list[tuple[Allowance, int]]:
+        """Return the answers to questions that no request waits for."""
+        return [
+            answer
+            for start in range(0, len(questions), QUESTIONS_PER_ROUND)
+            for answer in self._ask_redis(questions[start : start + QUESTIONS_PER_ROUND])
+        ]
 
     def give_back(self, key: int | str) -> None:
         self._client.lpop(keys.rate(key))

@@ -13,7 +13,20 @@ from app.experiments.statistics import DETECT, MOST_REPEATS
 from app.experiments.types import MIN_SIGHTED, Verdict
 from app.models.experiments import ExperimentRow, Status
 from app.models.suites import SUITE_NAME_MAX
-from app.schemas.answer import AnswerSchema, answer_of, choice, integer, listing, many, mapping, number, one, text, time
+from app.schemas.answer import (
+    AnswerSchema,
+    answer_of,
+    boolean,
+    choice,
+    integer,
+    listing,
+    many,
+    mapping,
+    number,
+    one,
+    text,
+    time,
+)
 from app.schemas.base import BoundedList, Identifier, JsonNumber, PageQuerySchema, StrictBoolean, StrictSchema, Text
 from app.schemas.candidates import AnyCandidateField, CandidateAnswer, CandidateField, CommittedSchema, ProgramSchema
 from app.schemas.replays import ReplayProgress, StartSchema
@@ -31,6 +44,7 @@ from app.services.experiments.request import Baseline, NamedCandidate, NewExperi
 from app.services.experiments.service import ExperimentView
 from app.services.replays.candidates import DRAFT, Candidate
 from app.services.replays.frozen import TEST_CASES_PER_START
+from app.values.page_urls import page_url
 
 MODELS_MAX = 10
 CANDIDATE_NAME_MAX = 64  # characters
@@ -169,6 +183,7 @@ class ExperimentForecast(AnswerSchema):
 
     `calls` of models are about as many as the steps of the recordings, without the judge's. `cost` is in USD, as the
     last replays of the test cases cost; null if none was replayed. `reused` replays are neither in `calls` nor `cost`.
+    `comparesNothing` is true if the candidate has the content of the baseline, so that no difference can be found.
     """
 
     detect = number()
@@ -178,6 +193,7 @@ class ExperimentForecast(AnswerSchema):
     reused = integer()
     calls = one(RepeatsAnswer)
     cost = one(BoundsAnswer, allow_none=True)
+    compares_nothing = boolean()
 
 
 class Shown(NamedTuple):
@@ -191,8 +207,8 @@ class Shown(NamedTuple):
     @classmethod
     def at(cls, base: str, experiment: ExperimentView | ExperimentRow) -> Shown:
         view = experiment if isinstance(experiment, ExperimentView) else ExperimentView(experiment, {})
-        path = f"/projects/{view.row.project_id}/experiments/{view.row.id}"
-        return cls(view.row, base.rstrip("/") + path, view.findings, present(view.row.summary, Summary))
+        url = page_url(base, view.row.project_id, "experiments", view.row.id)
+        return cls(view.row, url, view.findings, present(view.row.summary, Summary))
 
 
 def _candidate(shown: Shown) -> dict[str, Any]:

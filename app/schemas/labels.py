@@ -69,10 +69,14 @@ class ChosenVersion(StrictSchema):
         return super().make_command(data, **kwargs)
 
 
+WATCH_DAYS_MAX = 365
+
+
 class EvidenceSchema(StrictSchema):
     """What an experiment must have at least to move a guarded label. `repeats` follow from `detect` by default.
 
-    With `testCaseIds` it must cover these test cases, otherwise all present ones of the prompt.
+    With `testCaseIds` it must cover these test cases, otherwise all present ones of the prompt. With `watchDays`, a run
+    of a watch must have ended in so many days without a drop.
     """
 
     command: ClassVar = labels.EvidenceRule
@@ -87,6 +91,9 @@ class EvidenceSchema(StrictSchema):
     min_sighted = JsonNumber(validate=validate.Range(0, 1), load_default=DEFAULT.min_sighted)
     test_case_ids = BoundedList(
         Identifier(), minimum=1, maximum=TEST_CASES_PER_START, into=tuple, load_default=None, allow_none=True
+    )
+    watch_days = fields.Integer(
+        strict=True, validate=validate.Range(1, WATCH_DAYS_MAX), load_default=None, allow_none=True
     )
 
     @post_load

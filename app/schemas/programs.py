@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from marshmallow import INCLUDE, fields
 
 from app.schemas.answer import AnswerSchema, anything, boolean, choice, integer, many, text
 from app.schemas.base import StrictSchema, Text
+from app.schemas.json_schemas import check_size
 from app.services.replays.programs import ANSWER_MAX, NextTurn, StartedProgram
 
 TOOL_NAME_MAX = 200
 MODEL_MAX = 200
+TOOL_ARGUMENTS_MAX = 50_000
 ENDPOINTS = {
     "openai": "/api/replay/openai/v1",
     "anthropic": "/api/replay/anthropic",
@@ -68,10 +71,10 @@ class VendorRequest(StrictSchema):
 
 
 class ProgramToolSchema(StrictSchema):
-    """A call of one of the program's tools; `arguments` is any JSON."""
+    """A call of one of the program's tools; `arguments` is any JSON of at most 50,000 values and keys."""
 
     name = Text(required=True, minimum=1, maximum=TOOL_NAME_MAX)
-    arguments = fields.Raw(load_default=None, allow_none=True)
+    arguments = fields.Raw(load_default=None, allow_none=True, validate=partial(check_size, maximum=TOOL_ARGUMENTS_MAX))
 
 
 class ProgramToolResult(AnswerSchema):

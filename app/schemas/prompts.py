@@ -16,7 +16,7 @@ from app.schemas.language_models import LanguageModelSchema, ModelConfigSchema, 
 from app.schemas.placeholders import Placeholders, PlaceholderSchema, PlaceholdersUsed, Selections
 from app.services.prompts.content import PromptContent, with_defaults
 from app.services.prompts.drafts import DraftChange, NewPrompt
-from app.services.prompts.service import PromptListPage, PromptView
+from app.services.prompts.service import Current, PromptListPage, PromptView
 
 # Characters of a name, of a text and of a commit message, and prompts of a page, at most.
 NAME = 128
@@ -114,6 +114,10 @@ class Published(NamedTuple):
     @property
     def etag(self) -> str | None:
         return self.prompt.etag if isinstance(self.prompt, PromptView) else None
+
+    @property
+    def current(self) -> Current | None:
+        return self.prompt.current if isinstance(self.prompt, PromptView) else None
 
 
 class Content(AnswerSchema):

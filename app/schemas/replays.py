@@ -176,11 +176,13 @@ class AcceptedReplays(AnswerSchema):
 class ReplaySummary(AnswerSchema):
     """A `ReplayView` in a list. `commitHash` is the newest version with the same content, if there is one.
 
-    `faults` are the calls that failed on purpose, and `variant` is the variant of the test case that has them.
-    `acceptedPartial` is true if it was played although it can't show all that the recorded model saw.
+    `url` is the address of its page, or its path if the instance has no public base URL. `faults` are the calls that
+    failed on purpose, and `variant` is the variant of the test case that has them. `acceptedPartial` is true if it was
+    played although it can't show all that the recorded model saw.
     """
 
     id = integer(attribute="row.id")
+    url = text()
     status = choice(*STATUSES, attribute="row.status")
     prompt_id = integer(attribute="row.prompt_id")
     test_case_id = integer(attribute="row.test_case_id", allow_none=True)
@@ -222,7 +224,7 @@ class Replay(ReplaySummary):
     stop_reason = choice(*get_args(StopReason), allow_none=True, get=_of_result("stopReason"))
     drift = one(Drift, get=_of_result("drift", NO_DRIFT))
     tools = mapping(one(answer_of(findings.ToolEffect)), get=_of_result("tools", {}))
-    offered_from = choice("prompt", "recording", get=_of_result("offeredFrom", "prompt"))
+    offered_from = choice("prompt", "recording", "calls", get=_of_result("offeredFrom", "prompt"))
     void = text(allow_none=True, get=_of_result("void"))
     fidelity = one(answer_of(types.Fidelity), get=_of_result("fidelity", COMPLETE))
     accepted_partial = boolean(get=_of_result("acceptedPartial", False))

@@ -11,7 +11,7 @@ from app.experiments.drift import DriftState
 from app.experiments.statistics import MOST_REPEATS
 from app.models.schedules import ScheduleKind, ScheduleRow, ServedTime
 from app.models.suites import SUITE_NAME_MAX
-from app.schemas.answer import AnswerSchema, choice, fields_of, integer, listing, many, text, time
+from app.schemas.answer import AnswerSchema, boolean, choice, fields_of, integer, listing, many, number, text, time
 from app.schemas.base import JsonNumber, StrictBoolean, StrictSchema, Text
 from app.schemas.experiments import AMOUNT_MAX
 from app.services.experiments.schedules import NewSchedule
@@ -30,13 +30,16 @@ class _ScheduleFields(StrictSchema):
         load_default=None,
         allow_none=True,
     )
+    min_coverage = JsonNumber(validate=validate.Range(0, 1, min_inclusive=False), load_default=None, allow_none=True)
     enabled = StrictBoolean(load_default=True)
 
 
 class NewScheduleSchema(_ScheduleFields):
     """`cron` has five fields: minute, hour, day of month, month, day of week. `suite` null means all test cases.
 
-    The kind `watch` plays the newest version and compares it with its own past.
+    The kind `watch` plays the newest version and compares it with its own past. The kind `suite-coverage` plays
+    nothing. It reads which share of the last week's sessions the suite represents, or all suites. Below `minCoverage`,
+    from 0 to 1, it sends `coverage.fell`.
     """
 
     command: ClassVar = NewSchedule
@@ -53,7 +56,7 @@ class ScheduleSchema(AnswerSchema):
     """`nextDueAt` is null while the schedule is paused."""
 
     row = fields_of(ScheduleRow, "id", "prompt_id", "kind", "cron", "timezone", path="row")
-    limits = fields_of(ScheduleRow, "suite", "repeats", "max_cost", "enabled", "created_at", path="row")
+    limits = fields_of(ScheduleRow, "suite", "repeats", "max_cost", "min_coverage", "enabled", "created_at", path="row")
     next_due_at = time(allow_none=True)
 
 
@@ -65,7 +68,9 @@ class ScheduleRunSchema(AnswerSchema):
 
     `experimentId` is null if no experiment could be started; `reason` is why. `status` and `verdict` are those of the
     experiment. A run of a watch that has ended has its replays (`played` and `passed`), the number of test cases that
-    dropped, and the models that the vendor reported; all are null for others.
+    dropped, and the models that the vendor reported; all are null for others. A run of the kind `suite-coverage` has
+    the number of sessions, the share of them that is represented (`coverage`, null for fewer than 20 sessions), the
+    number of things that no test does (`new`), and whether the share `isLow`; all are null for others.
     """
 
     row = fields_of(ServedTime, "id", "due_at", "missed", "experiment_id", "status", "verdict", "reason", "created_at")
@@ -73,6 +78,11 @@ class ScheduleRunSchema(AnswerSchema):
     passed = integer(get=lambda run: run.watched and run.watched.played.passed, allow_none=True)
     dropped = integer(get=lambda run: run.watched and run.watched.dropped, allow_none=True)
     models = many(fields.String(), get=lambda run: run.watched and run.watched.snapshots, allow_none=True)
+
+    sessions = integer(get=lambda run: run.coverage and run.coverage.sessions, allow_none=True)
+    coverage = number(get=lambda run: run.coverage and run.coverage.share, allow_none=True)
+    new = integer(get=lambda run: run.coverage and run.coverage.new, allow_none=True)
+    is_low = boolean(get=lambda run: run.coverage and run.coverage.is_low, allow_none=True)
 
 
 ScheduleRuns = listing("runs", ScheduleRunSchema, name="ScheduleRuns", paged=True)

@@ -53,7 +53,7 @@ _EFFECTS = {"none": "no tool", "write": "a tool that writes", "read": "only tool
 
 
 def phrase(feature: Feature, *, one: bool = False) -> str:
-    """Return what sessions with a feature do, such as "call `refund_order`"; with `one`, what one session does."""
+    """Return what sessions with a feature do, such as "call only `refund_order`"; with `one`, what one session does."""
     singular, plural, rest = _PHRASES[feature.kind]
     return f"{singular if one else plural} {rest.format(_in_words(feature))}"
 
@@ -68,7 +68,7 @@ def _in_words(feature: Feature) -> str:
     value = feature.value
     match feature.kind:
         case "order":
-            return _in_order(value.split(PAIR_MARK)) if value else "no tool"
+            return f"only {_in_order(value.split(PAIR_MARK))}" if value else "no tool"
         case "pair":
             first, second = value.split(PAIR_MARK, 1)
             return f"{_names(second)} after {_names(first)}"

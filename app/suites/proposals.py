@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from reprise_formats.formats import plural
+
 from app.suites.cover import Choice, greedy_cover, running_shares
 from app.suites.features import Effects, Feature, Kind, Vocabulary, given_by
 from app.suites.phrases import joined, percent, phrase
@@ -65,7 +67,7 @@ class SuiteProposal:
             f"{count} {'session represents' if count == 1 else 'sessions represent'} {percent(self.curve[count - 1])}"
             for count in points
         ]
-        return f"{joined(parts)} of what happened in {self.sessions:,} sessions."
+        return f"{joined(parts)} of what happened in {plural(self.sessions, 'session')}."
 
 
 def propose(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reprise_formats import replay_words as words
 from reprise_formats.experiment_summary import CLASSES
 
 from app.providers import vendors
@@ -63,11 +64,24 @@ EXPERIMENTS: dict[str, Badge] = {
     "error": ("error", "bad"),
     "cancelled": ("cancelled", ""),
 }
+SCHEDULES: dict[str, str] = {"experiment": "Experiment", "watch": "Watch", "suite-coverage": "Coverage"}
 WATCHED: dict[str, Badge] = {
     "dropped": ("dropped", "bad"),
     "suspected": ("suspected", "warn"),
     "collecting": ("collecting", ""),
     "steady": ("steady", "ok"),
+}
+WORKED: dict[str, Badge] = {
+    "open": ("open", "bad"),
+    "reopened": ("came back", "bad"),
+    "in_work": ("in progress", "accent"),
+    "solved": ("solved", "ok"),
+}
+GUARDS: dict[str, Badge] = {
+    "guarded": ("guarded", "ok"),
+    "unguarded": ("unguarded", "bad"),
+    "inert": ("no effect", "warn"),
+    "undecided": ("undecided", ""),
 }
 AUDITS: dict[str, Badge] = {
     "queued": ("waiting", "accent"),
@@ -78,43 +92,12 @@ AUDITS: dict[str, Badge] = {
 }
 _CLASS_COLORS = {"regressed": "bad", "stable_fail": "bad", "flaky": "warn", "undecided": "warn", "improved": "ok"}
 CASE_CLASSES: dict[str, Badge] = {name: (text, _CLASS_COLORS.get(name, "")) for name, text in CLASSES.items()}
-STEPS: dict[str, Badge] = {
-    "passed": ("passed", "ok"),
-    "failed": ("failed", "bad"),
-    "ignored": ("ignored", ""),
-    "not_run": ("not run", ""),
-    "needs_review": ("needs review", "warn"),
-}
-STOPS = {
-    "missing_result": "The draft called a tool that the recording has no result for, so the replay ended here.",
-    "step_limit": "The draft called tools again and again, so the turn was ended.",
-    "no_user_text": "The user's message was not recorded, so this turn can't be played.",
-    "provider_error": "The model's vendor failed.",
-    "cancelled": "A person cancelled it.",
-}
-# The text of each kind of violation, to follow the tool's name.
-VIOLATIONS = {
-    "extra_write": "made a write that is not in the recording",
-    "extra_read": "made a read that is not in the recording",
-    "never": "was called, which the test case forbids",
-    "order": "was called too early",
-    "lost_tool": "is no longer among the draft's tools",
-    "max_calls": "was called too often",
-    "unanswered_write": "made a write with other arguments",
-    "repeated_write": "was called again after it had failed on purpose",
-}
-FAULTS = {
-    "timeout": "does not answer in time",
-    "error": "fails with an error",
-    "refused": "refuses the call",
-    "empty": "returns nothing",
-    "garbage": "returns unreadable text",
-}
-EFFECTS: dict[str, Badge] = {
-    "read": ("reads", ""),
-    "write": ("writes", "warn"),
-    "by_call": ("decided by each call", ""),
-}
+_STEP_COLORS = {"passed": "ok", "failed": "bad", "needs_review": "warn"}
+STEPS: dict[str, Badge] = {name: (text, _STEP_COLORS.get(name, "")) for name, text in words.RESULTS.items()}
+STOPS = words.STOPS
+VIOLATIONS = words.VIOLATIONS
+FAULTS = words.FAULTS
+EFFECTS: dict[str, Badge] = {name: (text, "warn" if name == "write" else "") for name, text in words.EFFECTS.items()}
 EFFECTS_FROM = {
     "test_case": "as this test case sets it",
     "prompt": "as the prompt's tools have it",
@@ -122,14 +105,9 @@ EFFECTS_FROM = {
     "name": "by the first word of its name",
     "unknown": "as nothing marks it as read-only",
 }
+_ANSWER_COLORS = {"recording": "ok", "borrowed": "accent", "static": "accent"}
 ANSWERED_BY: dict[str, Badge] = {
-    "recording": ("answered by the recording", ""),
-    "borrowed": ("borrowed from another turn", "accent"),
-    "nearest": ("answered with the next recorded result", "warn"),
-    "static": ("answered with the test case's own result", "accent"),
-    "simulate": ("played by a model", "warn"),
-    "fault": ("failed on purpose", "warn"),
-    "none": ("not answered", "warn"),
+    name: (text, _ANSWER_COLORS.get(name, "warn")) for name, text in words.ANSWERED_BY.items()
 }
 DECIDED_BY = {
     "text": "by its text",
@@ -142,18 +120,7 @@ DECIDED_BY = {
     "check": "by its check",
 }
 FACTS: dict[str, Badge] = {"lost": ("lost", "bad"), "invented": ("invented", "bad"), "kept": ("kept", "ok")}
-FINDINGS = {
-    "missing": "Missing",
-    "added": "Added",
-    "contradicts": "Contradiction",
-    "unsupported": "Unsupported",
-    "against_instruction": "Against the instruction",
-    "leaks": "Reveals too much",
-    "language": "Another language",
-    "format": "Another format",
-    "refusal": "Refusal",
-    "other": "Another difference",
-}
+FINDINGS = words.FINDINGS
 REJECTED_SPANS = {
     "malformed_span": "Send each span as an OTLP JSON object",
     "bad_trace_id": "Send a traceId of 32 hex digits, not all zero",
@@ -195,6 +162,12 @@ AUDIT_DETAILS = {
     "replays_days": "days that replays are kept",
     "rejected_days": "days that rejected spans are kept",
     "masking": "masking rules",
+    "promptId": "prompt",
+    "prompt_price": "price of input",
+    "completion_price": "price of output",
+    "cache_read_price": "price of cache reads",
+    "cache_write_price": "price of cache writes",
+    "reasoning_price": "price of reasoning",
 }
 
 

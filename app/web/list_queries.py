@@ -10,8 +10,9 @@ from dataclasses import replace
 from datetime import date, datetime, timedelta, tzinfo
 from typing import Any
 
-from marshmallow import fields, validate
+from marshmallow import Schema, fields, validate
 
+from app.errors import Invalid
 from app.schemas.base import Day, load
 from app.schemas.prompt_log import LogFilters, log_page
 from app.schemas.sessions import Filters, SessionQuerySchema
@@ -28,6 +29,20 @@ LOG_STATUSES = [
     ("cancelled", "Cancelled runs"),
     ("running", "Running"),
 ]
+# Label, the fields of its ends, and the step of their values.
+_SCORE = ("Score", "minScore", "maxScore", "any")
+_COST = ("Cost, US dollars", "minCost", "maxCost", "any")
+LOG_RANGES = (_SCORE, _COST, ("Duration, ms", "minDurationMs", "maxDurationMs", "any"))
+SESSION_RANGES = (
+    _SCORE,
+    ("Turns", "minTurns", "maxTurns", "1"),
+    ("Tokens", "minTokens", "maxTokens", "1"),
+    _COST,
+    ("Duration, ms", "minDurationMs", "maxDurationMs", "1"),
+)
+_LABELS = {
+    name: f"{label} {end}" for label, *ends, _ in SESSION_RANGES for name, end in zip(ends, ("from", "to"), strict=True)
+}
 # "OK" and "Not OK" apply to runs and sessions, the others only to runs.
 _ERRORS = {"ok": False, "nok": True}
 
@@ -48,7 +63,7 @@ SESSION_NAMES = names_of(Filters())
 
 def log_query(query: Query, now: datetime, zone: tzinfo) -> dict[str, Any]:
     """Return the keyword arguments of `LogService.page` for an address; `Invalid` for choices that the form lacks."""
-    data = load(LogFormSchema(), chosen_of(query, LOG_NAMES))
+    data = _load(LogFormSchema(), chosen_of(query, LOG_NAMES))
     since, first, last, status, _ = (data.pop(name, None) for name in ("since", "first", "last", "status", "live"))
     starts = [*([now - PERIODS[since]] if since else []), *([midnight(first, zone)] if first else [])]
     return log_page(
@@ -62,7 +77,7 @@ def session_query(
     query: Query, now: datetime, zone: tzinfo, schema: type[Filters] = SessionQuerySchema
 ) -> dict[str, Any]:
     """Return the keyword arguments of `SessionListService.page` for an address; `Invalid` for a wrong filter."""
-    data: dict[str, Any] = load(schema(), chosen_sessions(query, zone))
+    data: dict[str, Any] = _load(schema(), chosen_sessions(query, zone))
     return data | {"filters": _in_zone(data["filters"], now, zone)}
 
 
@@ -74,6 +89,15 @@ def chosen_sessions(query: Query, zone: tzinfo) -> dict[str, str]:
             day = date.fromisoformat(chosen[name]) + timedelta(days=later)
             chosen[name] = iso(midnight(day, zone))
     return chosen
+
+
+def _load(schema: Schema, chosen: dict[str, str]) -> Any:
+    """Load choices. `Invalid` names the ends of ranges by their labels in the form."""
+    try:
+        return load(schema, chosen)
+    except Invalid as error:
+        named = [problem.partition(": ") for problem in error.problems]
+        raise Invalid(*(f"{_LABELS.get(name, name)}{colon}{text}" for name, colon, text in named)) from error
 
 
 def _in_zone(filters: SessionFilter, now: datetime, zone: tzinfo) -> SessionFilter:

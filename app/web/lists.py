@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
@@ -19,6 +20,7 @@ PAGES_REMEMBERED = 30
 """Previous pages that an address remembers. A cursor leads only forward, so going back needs earlier cursors."""
 _BETWEEN_CURSORS = "~"
 _SESSIONS = "sessions?"
+_FINDING = re.compile(r"findings/([0-9a-f]{32})\?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +66,20 @@ def _page(filters: Mapping[str, str], cursor: str, before: Sequence[str]) -> str
 
 @dataclass(frozen=True, slots=True)
 class ListOrigin:
-    """The list that led to an entry, with its query: the sessions of a project, or the log of the entry's prompt.
+    """The list that led to an entry, with its query: a project's sessions, the log of the prompt, or one's finding.
 
-    Addresses of entries have it as `list`: `sessions?errors=true` for sessions, `status=ok` for a log.
+    Addresses of entries have it as `list`: `sessions?errors=true` for sessions, `status=ok` for a log. `finding` is the
+    id of the finding; its query is the score that is asked for.
     """
 
     query: str = ""
     of_sessions: bool = False
+    finding: str = ""
 
     @classmethod
     def read(cls, text: str) -> ListOrigin:
+        if found := _FINDING.match(text):
+            return cls(text[found.end() :], finding=found[1])
         query = text.removeprefix(_SESSIONS)
         return cls(query, of_sessions=query != text)
 
@@ -89,7 +95,8 @@ class ListOrigin:
     @property
     def to_entry(self) -> str:
         """The end of an entry's address that leads back to the list; "" for the unfiltered first page of the log."""
-        text = f"{_SESSIONS if self.of_sessions else ''}{self.query}"
+        kind = f"findings/{self.finding}?" if self.finding else _SESSIONS if self.of_sessions else ""
+        text = f"{kind}{self.query}"
         return "?" + urlencode({"list": text}) if text else ""
 
     def at(self, href: str) -> ListOrigin:

@@ -16,6 +16,8 @@ from app.web.views import (
     cases,
     design,
     experiments,
+    findings,
+    guard_maps,
     home,
     insight,
     instructions,
@@ -51,6 +53,7 @@ PROJECT = f"/projects/{ID % 'project_id'}"
 PROMPT = f"{PROJECT}/prompts/{ID % 'prompt_id'}"
 SESSION = f"{PROJECT}/sessions/{{session_id}}"
 TEST_CASE = f"{PROJECT}/test-cases/{ID % 'test_case_id'}"
+GUARD_MAP = f"{PROJECT}/guard-maps/{ID % 'map_id'}"
 SUITE = f"{PROJECT}/suites/{ID % 'suite_id'}"
 CALIBRATION = f"{PROJECT}/calibrations/{ID % 'calibration_id'}"
 EXPERIMENT = f"{PROJECT}/experiments/{ID % 'experiment_id'}"
@@ -110,10 +113,16 @@ ROUTES: tuple[tuple[str, type[Page]], ...] = (
     (f"{PROJECT}/schedules/{ID % 'schedule_id'}", schedules.SchedulePage),
     (f"{PROJECT}/schedules/{ID % 'schedule_id'}/reference", schedules.NewReference),
     (f"{PROJECT}/schedules/{ID % 'schedule_id'}/delete", schedules.DeleteSchedule),
+    (f"{PROMPT}/guard-maps", guard_maps.GuardMapsPage),
+    (GUARD_MAP, guard_maps.GuardMapPage),
+    (f"{GUARD_MAP}/cancel", guard_maps.CancelGuardMap),
     (f"{PROMPT}/suites", suites.SuitesPage),
     (f"{PROMPT}/suites/proposal", suites.SuiteProposalPage),
     (SUITE, suites.SuitePage),
     (f"{SUITE}/delete", suites.DeleteSuite),
+    (f"{PROMPT}/findings", findings.FindingsPage),
+    (f"{PROMPT}/findings/{{finding_id}}", findings.FindingPage),
+    (f"{SESSION}/annotation", findings.AnnotateSession),
     (f"{PROMPT}/judge-audits", judge_audits.JudgeAuditsPage),
     (f"{PROJECT}/judge-audits/{ID % 'audit_id'}", judge_audits.JudgeAuditPage),
     (f"{EXPERIMENT}/cancel", experiments.CancelExperiment),

@@ -27,17 +27,33 @@ NAVIGATION = (
     ("start", "Getting started", "start", Role.VIEWER),
 )
 
+# Path and label of the pages of the settings.
+SETTINGS = (
+    ("keys", "API keys"),
+    ("members", "Members"),
+    ("models", "Models"),
+    ("credentials", "Credentials"),
+    ("webhooks", "Webhooks"),
+    ("alerts", "Alerts"),
+    ("data", "Data"),
+    ("project", "Project"),
+    ("audit", "Audit log"),
+)
+
 # The keys listed in the dialog of "?", on every page.
 KEYS = (
-    ("Ctrl K", "Go to a page, a prompt or an action of this page"),
+    ("Ctrl K", "Go to a page, a prompt or an action of this page, or search sessions"),
     ("↑ ↓", "Choose one of the results"),
-    ("/", "Search the list"),
-    ("j", "Next turn of a session"),
-    ("k", "Previous turn of a session"),
+    ("/", "Search the list or the text"),
+    ("j", "Next turn of a session, or next finding"),
+    ("k", "Previous turn of a session, or previous finding"),
     ("e", "Next turn with an error"),
     ("J", "Next session or run of the list"),
     ("K", "Previous session or run of the list"),
     ("+ -", "Rate the session good or bad"),
+    ("1 - 9", "Score the session of a finding"),
+    ("a c x", "Annotate, correct or test a finding"),
+    ("o w s", "Mark a finding as open, in progress or solved"),
     ("Ctrl S", "Save the draft"),
     ("Ctrl Enter", "Ask the draft a question"),
     ("Enter", "Commit, while you write the commit message"),
@@ -57,7 +73,7 @@ def environment(*, assets: Assets, now: Now) -> Environment:
     )
     templates.filters.update(filters.FILTERS, relative=filters.relative_to(now), clock=filters.clock_of(now))
     templates.globals.update(asset=assets.url, KEYS=KEYS, bars=bars, draw_chart=chart, share=share, block=block)
-    templates.globals.update(labels=labels, navigation=navigation)
+    templates.globals.update(labels=labels, navigation=navigation, SETTINGS=SETTINGS)
     return templates
 
 

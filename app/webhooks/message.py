@@ -67,6 +67,10 @@ def _path(data: Data) -> str:
         return f"{project}/schedules/{data['scheduleId']}"
     if "experimentId" in data:
         return f"{project}/experiments/{data['experimentId']}"
+    if "guardMapId" in data:
+        return f"{project}/guard-maps/{data['guardMapId']}"
+    if "findingIds" in data:
+        return f"{project}/prompts/{data['promptId']}/findings"
     if "rejected" in data:
         return f"{project}/rejected-spans"
     if data.get("metric") == "errorShare":
@@ -101,13 +105,32 @@ def _moved(data: Data) -> str:
 
 
 def _finished(data: Data) -> str:
+    what = f"The guard map {data['guardMapId']}" if "guardMapId" in data else f"Experiment {data['experimentId']}"
     reason = f" {data['reason']}" if data["reason"] else ""
-    return f"Experiment {data['experimentId']} of {data['promptName']} ended: {data['outcome']}.{reason}"
+    return f"{what} of {data['promptName']} ended: {data['outcome']}.{reason}"
 
 
 def _drifted(data: Data) -> str:
     cases = f"{data['dropped']} test case{'' if data['dropped'] == 1 else 's'}"
     return f"The version of {data['promptName']} is the same, and {cases} passed less often than in the reference."
+
+
+def _fell(data: Data) -> str:
+    suite = f"the suite {data['suite']}" if data["suite"] else "all suites"
+    share, least = f"{data['share']:.0%}", f"{data['minCoverage']:.0%}"
+    return f"For {data['promptName']}, {suite} represented {share} of the last 7 days' sessions, below {least}."
+
+
+def _opened(data: Data) -> str:
+    return f"{data['promptName']} has {_findings(data, 'new finding')}: what went wrong in its sessions."
+
+
+def _reopened(data: Data) -> str:
+    return f"{data['promptName']} has {_findings(data, 'solved finding')} with new sessions."
+
+
+def _findings(data: Data, name: str) -> str:
+    return f"{data['findings']} {name}{'' if data['findings'] == 1 else 's'}"
 
 
 def _rejected(data: Data) -> str:
@@ -141,7 +164,11 @@ _TEXTS: Mapping[str, Callable[[Data], str]] = {
     "version.committed": _committed,
     "label.moved": _moved,
     "experiment.finished": _finished,
+    "guard_map.finished": _finished,
     "model.drifted": _drifted,
+    "coverage.fell": _fell,
+    "finding.opened": _opened,
+    "finding.reopened": _reopened,
     "spans.rejected": _rejected,
     "alert.started": _alert,
     "alert.ended": _alert,

@@ -36,9 +36,12 @@ from app.services.audits.service import JudgeAuditService
 from app.services.data.compression import CompressionService
 from app.services.data.export import ExportService
 from app.services.data.invariants import InvariantService
+from app.services.data.packing import WORK_S as PACKING_S
+from app.services.data.packing import SpanPacker
 from app.services.data.removal import DataPolicyService, DeletionService, RetentionService
 from app.services.experiments.advance import ExperimentAdvancer
 from app.services.experiments.following import ExperimentFollower
+from app.services.experiments.guard_maps import GuardMapService
 from app.services.experiments.programs import ProgramExperiments
 from app.services.experiments.schedules import ScheduleService
 from app.services.experiments.service import ExperimentService
@@ -94,6 +97,8 @@ from app.services.sessions.turn_listing import SessionPartService
 from app.services.suites import making as fingerprint_making
 from app.services.suites.accepting import SuiteAcceptance
 from app.services.suites.coverage import CoverageService
+from app.services.suites.finding_watch import FindingWatch
+from app.services.suites.findings import FindingService
 from app.services.suites.making import FingerprintMaker
 from app.services.suites.proposing import SuiteProposer
 from app.services.suites.service import SuiteService
@@ -139,7 +144,10 @@ class Services:
     experiment_follower: ExperimentFollower
     experiments: ExperimentService
     export: ExportService
+    finding_watch: FindingWatch
+    findings: FindingService
     fingerprint_maker: FingerprintMaker
+    guard_maps: GuardMapService
     ingest: IngestService
     insight: InsightService
     invariants: InvariantService
@@ -192,6 +200,7 @@ class Services:
     suite_proposer: SuiteProposer
     suites: SuiteService
     test_cases: TestCaseService
+    span_packer: SpanPacker
     turn_settler: TurnSettler
     usage: UsageService
     versions: VersionService
@@ -263,8 +272,10 @@ def _add_data(parts: ServiceParts, backends: Backends) -> None:
     busy = backends.mailbox.is_busy
     parts.make(partial(SearchIndexer, enabled=searchable, work_time=WorkTime(search_index.WORK_S, busy)))
     parts.make(partial(InsightCounter, work_time=WorkTime(insight_sums.SWEEP_S, busy)))
-    parts.make(partial(FingerprintMaker, work_time=WorkTime(fingerprint_making.WORK_S, busy)))
+    of_fingerprints = WorkTime(fingerprint_making.WORK_S, busy, busy_part=fingerprint_making.BUSY_PART)
+    parts.make(partial(FingerprintMaker, work_time=of_fingerprints))
     parts.make(partial(TurnSettler, work_time=WorkTime(WORK_S, busy)))
+    parts.make(partial(SpanPacker, enabled=compressed, work_time=WorkTime(PACKING_S, busy)))
     parts.make(partial(AdoptionService, checked_config=partial(load, ModelConfigSchema())))
     parts.make(partial(InstructionService, checked_change=partial(load, DraftChangeSchema())))
     parts.make(partial(OpeningService, searchable=searchable))

@@ -7,14 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 BUSY_PART = 0.1
-"""The fraction of its time for which a job works while batches arrive."""
+"""The fraction of its time for which a job works while batches arrive, unless it has a smaller one."""
 LAGGING_S = 60.0
 """A job that has not caught up for so many seconds uses all of its time, even while batches arrive."""
 
 
 @dataclass(slots=True)
 class WorkTime:
-    """A job works for `full_s` seconds at a time, or for a tenth of that while `busy` and not behind for a minute.
+    """A job works for `full_s` seconds at a time, or for `busy_part` of that while `busy` and not behind for a minute.
 
     `busy` returns whether batches arrive; it may query Redis. `monotonic` returns seconds. A job finishes the piece of
     work that it has begun, so each call of a job does at least one piece.
@@ -23,6 +23,7 @@ class WorkTime:
     full_s: float
     busy: Callable[[], bool] = lambda: False
     monotonic: Callable[[], float] = time.monotonic
+    busy_part: float = BUSY_PART
     _began: float = field(default=0.0, init=False)
     _caught_up: float | None = field(default=None, init=False)
 
@@ -39,7 +40,12 @@ class WorkTime:
     def is_over(self) -> bool:
         now = self.monotonic()
         worked_s = now - self._began
-        if worked_s >= self.full_s or worked_s < self.full_s * BUSY_PART:
+        if worked_s >= self.full_s or worked_s < self.full_s * self.busy_part:
             return worked_s >= self.full_s
-        lags = self._caught_up is not None and now - self._caught_up >= LAGGING_S
+        return self.gives_way
+
+    @property
+    def gives_way(self) -> bool:
+        """Whether the job is to leave the processor to ingest."""
+        lags = self._caught_up is not None and self.monotonic() - self._caught_up >= LAGGING_S
         return not lags and self.busy()

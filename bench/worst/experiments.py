@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import func, insert, select, update
 
-from app.models import experiments
+from app.models import experiments, judge_audits
 from app.services.experiments.findings import ARGUMENTS_BYTES, MOST_VIOLATIONS
 from app.services.experiments.standing import REPLAYS_MAX
 from bench.worst.rows import add_rows, copy_row
@@ -16,6 +16,7 @@ from tests.support.waiting import wait_until
 
 LISTED = 40
 _E = experiments.experiments
+_AUDITS = judge_audits.judge_audits
 
 
 def fill(stage: Stage, size: Size, small: int, replay_id: int) -> Mapping[str, Any]:
@@ -28,6 +29,8 @@ def fill(stage: Stage, size: Size, small: int, replay_id: int) -> Mapping[str, A
     ended = answer.json["id"]
     stage.world.post(f"/api/v1/experiments/{ended}/cancel", json={})
     wait_until(lambda: stage.world.get(f"/api/v1/experiments/{ended}").json["finishedAt"], "the experiment")
+    # The end of an audit advances the experiments of its prompt, and would end the one that is added as running.
+    wait_until(lambda: _audits_ended(stage), "the audits")
     violations = _violations(size, small, replay_id)
     with database.write() as connection:
         row = connection.execute(select(_E).where(_E.c.id == ended)).mappings().one()
@@ -57,6 +60,12 @@ def fill(stage: Stage, size: Size, small: int, replay_id: int) -> Mapping[str, A
         connection.execute(update(_E).where(_E.c.id == ended).values(result=result))
     copy_row(database, "experiments", ended, size.copies(LISTED))
     return {"experiment_id": ended, "experiment_running": running}
+
+
+def _audits_ended(stage: Stage) -> bool:
+    with stage.world.container.database.read() as connection:
+        unfinished = connection.scalar(select(func.count()).where(_AUDITS.c.finished_at.is_(None)))
+    return not unfinished and not stage.working.messages
 
 
 def _violations(size: Size, test_case_id: int, replay_id: int) -> list[dict[str, Any]]:

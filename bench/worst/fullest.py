@@ -14,12 +14,14 @@ from typing import Any
 from app.process.bootstrap import freeze_gc
 from app.replay.case_limits import COMPARED_MAX, MATCHERS_MAX, STEPS_MAX, TURNS_MAX
 from app.schemas.runs import QUESTION_MAX
+from app.services.experiments.guard_maps import SENTENCES_MAX
 from app.services.prompts.labels import LABELS_MAX
 from app.services.replays.frozen import TEST_CASES_PER_START
 from app.sessions.turn_texts import TEXT_MAX
 from bench.worst import experiments, many, texts
 from bench.worst.rows import copy_row
 from bench.worst.stage import Size, Stage, stage
+from tests.support.full_project import decided
 from tests.support.waiting import wait_until
 
 VERSIONS, DRAFTS = 2_000, 200
@@ -215,10 +217,15 @@ def _batches(stage: Stage, size: Size) -> None:
     calibrations = f"/api/v1/test-cases/{stage.ids['test_case_turns']}/calibrations"
     calibration_id = _accepted(stage, calibrations, {"repeats": 2}, "/api/v1/calibrations/{}")
     small_ids = [case["id"] for case in stage.world.get(f"{prompt}/test-cases").json["testCases"]]
+    # Another text than the draft: an experiment uses the results of equal contents again, and would play nothing.
+    rules = "".join(f"Never do the {number} of them.\n" for number in range(size.of(SENTENCES_MAX)))
+    mapped = {"testCaseIds": [small], "candidate": {"base": "draft", "value": rules}}
     stage.ids |= {
         "audit_id": audit_id,
+        "map_id": _accepted(stage, f"{prompt}/guard-maps", mapped, "/api/v1/guard-maps/{}"),
         "schedule_id": stage.made(f"{prompt}/schedules", {"cron": "0 3 * * *"})["id"],
         "suite_id": stage.made(f"{prompt}/suites", {"name": "release", "testCaseIds": small_ids})["id"],
+        "finding_id": decided(stage.world, stage.ids["prompt_id"]),
         "calibration_id": calibration_id,
         "replay_small": replay_id,
         "test_case_small": small,

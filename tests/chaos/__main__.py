@@ -6,6 +6,7 @@ import argparse
 import random
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -47,7 +48,8 @@ def _try_all(
         return False
     chosen += chooser.choices(chosen, k=rounds)
     wrong: list[str] = []
-    looks = 0
+    looks = survived = 0
+    began = time.monotonic()
     print(f"\n| {' | '.join(Trial.HEADINGS)} |\n|{'---|' * len(Trial.HEADINGS)}")
     with tempfile.TemporaryDirectory(prefix="reprise-chaos-") as folder, running(Path(folder)) as system:
         for name in chosen:
@@ -59,12 +61,15 @@ def _try_all(
             print(f"| {' | '.join(trial.cells())} |", flush=True)
             wrong += [f"{name}: {each}" for each in trial.wrong]
             looks += trial.looks
+            survived += not trial.wrong
         [(spans,)] = system.rows("SELECT COUNT(*) FROM {db}.spans")
     kept = (
         f"{spans:,} spans, each acknowledged one of them there once; {looks:,} answers, none of them stale;"
         f" {len(chosen)} backups, each restored with all that was acknowledged before it"
     )
-    print("\n" + "\n".join(wrong or [kept]))
+    print("\n| faults tried | survived | lost, doubled, stale or late |\n|---|---|---|")
+    print(f"| {len(chosen)} | {survived} | {len(wrong)} |")
+    print(f"\nThis took {(time.monotonic() - began) / 60:.0f} minutes.", *(wrong or [kept]), sep="\n")
     return not wrong
 
 

@@ -18,6 +18,8 @@ OLD = "0037"
 """The revision that is upgraded: later ones add tables, columns and indexes, and change rows."""
 ROW = "INSERT INTO organizations (name, created_at) VALUES ('Ada', '2026-01-05 00:00:00')"
 UPGRADE = {"work": "upgrade", "ids": []}
+REBUILT_AFTER = 8
+"""MariaDB keeps the place of a column that was dropped until its table is rebuilt, and a row has a largest size."""
 
 
 def try_migration(database: Database, victim: Victim, *, at_most: int | None = None) -> Trial:
@@ -32,12 +34,20 @@ def try_migration(database: Database, victim: Victim, *, at_most: int | None = N
         schema.downgrade(database, OLD)
         is_done = victim.perform(UPGRADE, at=at)["acknowledged"]
         trial.points += 1
+        if trial.points % REBUILT_AFTER == 0 and not database.is_sqlite:
+            _rebuild(database)
         trial.acknowledged += is_done
         if is_done:
             trial.wrong += [f"{at}: {problem}" for problem in _problems(database, rows)]
         schema.upgrade(database)
         trial.wrong += [f"{at}, upgraded again: {problem}" for problem in _problems(database, rows)]
     return trial
+
+
+def _rebuild(database: Database) -> None:
+    with database.single() as connection:
+        for table in connection.scalars(text("SHOW TABLES")).all():
+            connection.execute(text(f"ALTER TABLE `{table}` FORCE"))
 
 
 def _rows(database: Database) -> list[Any]:

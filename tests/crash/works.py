@@ -17,7 +17,9 @@ from app.services.webhooks.service import NewWebhook
 from app.work.sweeper import Resending
 from tests.crash.operations import TURNS, Operation, State, audited, new_prompt, store
 from tests.support.conversations import export
+from tests.support.readable import bodies_of
 from tests.support.sweeping import Clock, sweep_for
+from tests.support.uncompressed import pack
 from tests.support.world import World
 
 BEGAN_NS = 1_760_000_000_000_000_000
@@ -44,8 +46,19 @@ PERFORMED: Mapping[str, Callable[..., object]] = {
     "erase": lambda container, project_id, prompt_id: container.services.deletion.erase_prompt(
         project_id=project_id, prompt_id=prompt_id
     ),
+    "pack": lambda container, project_id: list(container.services.span_packer.pack_project(project_id)),
     "upgrade": lambda container: schema.upgrade(container.database),
 }
+
+
+def _conversation(world: World) -> Work:
+    store(world, export(new_prompt(world), "c", TURNS, start_ns=BEGAN_NS))
+    return Work("pack", (world.project_id,))
+
+
+def _packed(world: World) -> State:
+    bodies = bodies_of(world, world.project_id)
+    return {"bodies": len(bodies), "blocks": world.count("span_blocks"), "turns": world.count("turns")}
 
 
 def _prompt_with_case(world: World) -> tuple[int, int]:
@@ -168,5 +181,6 @@ WORKS = {
     "an experiment's first advance": Operation(_first_advance, _experiments, settle=_play_all),
     "an experiment's last replay": Operation(_last_replay, _experiments, settle=_play_all, is_whole=False),
     "an experiment's end": Operation(_last_advance, _experiments, settle=_play_all),
+    "packing": Operation(_conversation, _packed, settle=pack, is_accepted=False),
     "an erasure": Operation(_erasure, _erased, settle=_sweep_erasures, is_whole=False, is_accepted=False),
 }

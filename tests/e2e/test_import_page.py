@@ -19,6 +19,7 @@ FILES = {
     "trace.json": "langfuse.trace.json",
     "runs.jsonl": "langsmith.runs.jsonl",
     "spans.json": "phoenix.spans.json",
+    "traces.jsonl": "otlp.traces.jsonl",
     "promptfooconfig.yaml": "promptfooconfig.yaml",
     "examples.jsonl": "langsmith.examples.jsonl",
     "dataset.json": "braintrust.dataset.json",
@@ -30,14 +31,15 @@ INSTALL = 'pip install "$(echo build/clients/reprise_client-*.whl)[cli]"\n'
 def test_the_page_imports_from_every_tool(client: Client, tmp_path: Path) -> None:
     for name, recorded in FILES.items():
         shutil.copy(DATA / recorded, tmp_path / name)
+    shutil.copytree(DATA / "otlp.contents", tmp_path / "contents")
     prompt_id = str(client.post("/api/v1/prompts", SHOP).json()["prompt"]["id"])
-    first, others, agent, tests, prompts = shell_blocks(PAGE)
+    first, others, agent, otlp, tests, prompts = shell_blocks(PAGE)
     assert INSTALL in first
     # The recorded examples have one without an expected answer, at which --strict stops.
     tests = tests.replace(" --strict", " || true")
 
     printed = run_blocks(
-        [first.replace(INSTALL, ""), others, agent, tests, prompts],
+        [first.replace(INSTALL, ""), others, agent, otlp, tests, prompts],
         tmp_path,
         {**access(client), "PROMPT_ID": prompt_id},
     )
@@ -48,6 +50,7 @@ def test_the_page_imports_from_every_tool(client: Client, tmp_path: Path) -> Non
         "Imported 1 session, 16 spans.",
         "Imported 1 session, 16 spans.",
         "Imported 3 sessions, 7 spans.",
+        "Imported 1 session, 6 spans.",
         "Imported 3 test cases, 2 records not imported.",
         "exit code 1",
         "Imported 3 test cases, 1 record not imported.",

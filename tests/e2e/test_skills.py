@@ -68,7 +68,7 @@ def test_a_failed_replay_is_read(client: Client, variables: dict[str, str], tmp_
     printed = run_blocks(blocks("read-a-failed-gate"), tmp_path, variables)
 
     assert "exit code 1" in printed
-    assert "turn 1, step 1 (tool_call) failed: find was never called" in printed
+    assert "turn 1, step 1 (tool call) failed: find was never called" in printed
 
 
 def test_skills_are_written_where_coding_agents_look(client: Client, tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ NOTHING: dict[str, Any] = {
     "audit_id": 2**62,
     "calibration_id": 2**62,
     "experiment_id": 2**62,
+    "map_id": 2**62,
     "key_id": 2**62,
     "vendor": "DEEPSEEK",
     "model_id": 2**62,
@@ -53,6 +54,7 @@ NOTHING: dict[str, Any] = {
     "filter_id": 2**62,
     "schedule_id": 2**62,
     "suite_id": 2**62,
+    "finding_id": "0" * 32,
     "model": "nowhere:generateContent",
 }
 

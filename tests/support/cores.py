@@ -56,10 +56,14 @@ class Core:
 
 
 def looping_functions(folder: str) -> set[str]:
-    """Return the paths and names of the functions that loop themselves: with a statement, or by a call as `map`."""
+    """Return the paths and names of the functions of a folder, or of a module, that loop themselves.
+
+    They loop with a statement, or by a call as `map`.
+    """
+    module = Path(APP, f"{folder}.py")
     return {
         f"{path.relative_to(APP).with_suffix('')}:{name}"
-        for path in Path(APP, folder).rglob("*.py")
+        for path in ([module] if module.is_file() else Path(APP, folder).rglob("*.py"))
         for name, function in _functions(ast.parse(path.read_text()), "")
         if any(map(_loops, ast.walk(function)))
     }

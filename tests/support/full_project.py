@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from app.models.findings import findings
+from app.models.queries import insert_row
+from app.suites.findings import Subject
 from tests.support.conversations import RecordedTurn, export
 from tests.support.waiting import wait_until
 
@@ -42,9 +45,11 @@ def everything(world: Project) -> dict[str, Any]:
     suite = {"name": MARK, "testCaseIds": [made["test_case_id"]]}
     return made | {
         "suite_id": _made(world, f"{prompt}/suites", suite)["id"],
+        "map_id": _worked(world, prompt, "guard-maps", {"detect": 0.9}),
         "schedule_id": _made(world, f"{prompt}/schedules", {"cron": "0 3 * * *", "suite": None})["id"],
+        "finding_id": decided(world, made["prompt_id"]),
         "agent": adopted(world),
-        "audit_id": _audited(world, prompt),
+        "audit_id": _worked(world, prompt, "judge-audits", {"probes": 1}),
         "file": 0,
         "model": "nowhere:generateContent",
     }
@@ -79,6 +84,16 @@ def known_to_the_first_release(world: Project) -> dict[str, Any]:
         "attribute": 0,
         "kind": "sessions",
     }
+
+
+def decided(world: Any, prompt_id: int) -> str:
+    """Store that somebody works on a finding, and return its id; a server elsewhere has none."""
+    subject, container = Subject("score", MARK), getattr(world, "container", None)
+    if container:
+        row = {"project_id": world.project_id, "prompt_id": prompt_id, "digest": subject.digest, "subject": subject}
+        with container.database.write() as connection:
+            insert_row(connection, findings, **row, state="in_work", changed_at=container.now())
+    return subject.digest.hex()
 
 
 def adopted(world: Project) -> str:
@@ -156,11 +171,13 @@ def _calibrated(world: Project, test_case_id: int) -> int:
     return calibration_id
 
 
-def _audited(world: Project, prompt: str) -> int:
-    accepted = world.post(f"{prompt}/judge-audits", json={"probes": 1})
+def _worked(world: Project, prompt: str, kind: str, body: dict[str, Any]) -> int:
+    """Start work of a prompt, such as guard maps, and wait for its end; returns its id."""
+    accepted = world.post(f"{prompt}/{kind}", json=body)
     assert accepted.status_code == 202, accepted.text
-    audit_id: int = accepted.json["id"]
-    return audit_id
+    id_: int = accepted.json["id"]
+    wait_until(lambda: world.get(f"/api/v1/{kind}/{id_}").json["finishedAt"], f"{kind} {id_}")
+    return id_
 
 
 def _experimented(world: Project, prompt_id: int) -> int:

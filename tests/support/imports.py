@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from reprise_client.importers import CONVERTERS
+from reprise_client.importers import CONVERTERS, Convert
 from reprise_client.importers.records import read
 from reprise_client.importers.sending import Import
 
@@ -36,7 +36,9 @@ CONVERSATION = [
 ]
 
 
-def import_file(world: World, prompt_id: int, tool: str, file: Path) -> tuple[Import, list[str]]:
+def import_file(
+    world: World, prompt_id: int, tool: str, file: Path, convert: Convert | None = None
+) -> tuple[Import, list[str]]:
     """Return the finished import, and what it reported."""
     reports: list[str] = []
 
@@ -44,7 +46,7 @@ def import_file(world: World, prompt_id: int, tool: str, file: Path) -> tuple[Im
         names = {name.replace("-", "_"): value for name, value in headers.items()}
         return world.send_to(prompt_id, body, **names)
 
-    run = Import(CONVERTERS[tool], f"{tool}/{prompt_id}", send, reports.append)
+    run = Import(convert or CONVERTERS[tool], f"{tool}/{prompt_id}", send, reports.append)
     with file.open("rb") as opened:
         run.run(read(opened), AT_NS)
     return run, reports

@@ -8,7 +8,9 @@ from typing import Any
 from sqlalchemy import select
 
 from app.models import metadata
-from app.models.span_bodies import SpanKey, read
+from app.models.compression import decompress
+from app.models.span_blocks import span_blocks
+from app.models.span_bodies import SpanKey, read_all
 from app.models.spans import spans
 from tests.support.world import World
 
@@ -27,6 +29,8 @@ def tables_with(world: World, word: str) -> list[str]:
             if table is spans:
                 projects = connection.scalars(select(spans.c.project_id).distinct()).all()
                 values += [body for project_id in projects for body in bodies_of(world, project_id).values()]
+            if table is span_blocks:
+                values += map(decompress, connection.scalars(select(span_blocks.c.body)))
             if any(_has(value, word) for value in values):
                 names.append(table.name)
     return names
@@ -34,11 +38,14 @@ def tables_with(world: World, word: str) -> list[str]:
 
 def bodies_of(world: World, project_id: int) -> dict[SpanKey, bytes]:
     """Return the bodies of all spans of a project, each of which must be readable."""
-    c = spans.c
+    c, b = spans.c, span_blocks.c
     of_project = select(c.trace_id, c.span_id, c.body).where(c.project_id == project_id)
     with world.container.database.read() as connection:
         stored = {(trace_id, span_id): body for trace_id, span_id, body in connection.execute(of_project)}
-    bodies = dict(read(stored, {}))
+        of_blocks = select(b.id, b.body).where(b.project_id == project_id)
+        blocks = {row.id: row.body for row in connection.execute(of_blocks)}
+    scopes = dict.fromkeys(stored, "")
+    bodies = {key: body for key, _, body in read_all(stored, scopes, {}, blocks)}
     assert bodies.keys() == stored.keys()
     return bodies
 

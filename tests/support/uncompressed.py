@@ -36,6 +36,12 @@ def compress_all(container: Container, *columns: Column[Any]) -> None:
             pass
 
 
+def pack(world: World) -> None:
+    """Pack all turns of a project, as the clock does an hour later."""
+    for _ in world.container.services.span_packer.pack_project(world.project_id):
+        pass
+
+
 def store_spans_plain(world: World) -> int:
     """Store all spans of a project again as they were sent; returns their number."""
     bodies, c = bodies_of(world, world.project_id), spans.c

@@ -195,6 +195,7 @@ CALLS: dict[str, Callable[[int], Work]] = {
     "otlp.masking: places in one text": lambda n: masked([PATTERN], "ab" * n),
     "otlp.masking: members": lambda n: masked([POINTER], [{"k": "x", "l": "y"}] * n),
     "otlp.masking: JSON in texts": lambda n: masked([PATTERN, POINTER], in_texts(6, "abc" * 8 * n)),
+    "otlp.masking: escapes": lambda n: masked([PATTERN], "\\\\u005cn" * n),
     "storable.decode_json: numbers": lambda n: lambda: decode_json(f"[{'12345678901234567890123,' * n}1]"),
     "storable.storable_text: halves of pairs": lambda n: lambda: storable_text("\ud800" * 8 * n),
 }

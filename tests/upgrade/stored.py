@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 
 import orjson
@@ -14,7 +15,7 @@ from tests.support.deployment import EmbeddedServer, environment, run_to_end
 from tests.support.releases import ROOT
 from tests.support.remote_project import RemoteProject
 from tests.upgrade.kinds import Used
-from tests.upgrade.trial import SETTINGS, Before, used_before
+from tests.upgrade.trial import SETTINGS, Before, is_idle, used_before
 
 FOLDER = ROOT / "tests" / "data" / "releases"
 DATABASE, ANSWERS = FOLDER / "0.1.0.db.zst", FOLDER / "0.1.0.json.zst"
@@ -37,7 +38,7 @@ def make() -> None:
         home, backup = folder / "home", folder / "backup.db"
         earlier = releases.checked_out(releases.FIRST, folder / "0.1.0")
         with EmbeddedServer(home, SETTINGS, release=earlier) as server:
-            before = used_before(RemoteProject.administering(server), earlier)
+            before = used_before(RemoteProject.administering(server), earlier, partial(is_idle, home))
             run_to_end(["reprise", "backup", str(backup)], environment(home), release=earlier)
         # The key of a run is kept for a day only.
         used = replace(before.used, keyed_runs={})

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import secrets
+import sqlite3
 import subprocess
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from app.process.home import DATABASE
 from tests.support.deployment import WORKERS, Deployment, EmbeddedServer, environment, run_to_end
 from tests.support.mariadb import MariaDB, mariadb_server
 from tests.support.process import ChildProcess
@@ -23,6 +26,11 @@ from tests.upgrade.load import Load, lost, own_project
 
 SETTINGS = {"REPRISE_RATE_LIMIT": "100000000", "REPRISE_PAGE_RATE_LIMIT": "100000000"}
 READY_WORKER = "ready for action"
+_IDLE = (
+    "SELECT NOT EXISTS (SELECT 1 FROM {0}sessions WHERE uncounted IS NOT NULL)"
+    " AND NOT EXISTS (SELECT 1 FROM {0}webhook_deliveries WHERE answer IS NULL)"
+)
+"""Whether the clock has counted all sessions, and each delivery was tried; {} is for the database with a point."""
 
 
 @dataclass(frozen=True)
@@ -61,9 +69,17 @@ class Before:
         return changed
 
 
-def used_before(project: RemoteProject, release: Release) -> Before:
+def used_before(project: RemoteProject, release: Release, is_idle: Callable[[], bool]) -> Before:
+    """Use an installation, and read its answers when its background work no longer changes them."""
     used = use(project, release)
+    wait_until(is_idle, "the sessions to be counted and the deliveries to be tried")
     return Before(used, read_all(project, paths_of(project, used)), project.key)
+
+
+def is_idle(home: Path) -> bool:
+    """Return whether an embedded server has counted all sessions and tried all deliveries."""
+    with closing(sqlite3.connect(f"file:{home / DATABASE}?mode=ro", uri=True, timeout=60)) as database:
+        return bool(database.execute(_IDLE.format("")).fetchone() == (1,))
 
 
 def upgrade_services(folder: Path, earlier: Release) -> Trial:
@@ -79,7 +95,8 @@ def upgrade_services(folder: Path, earlier: Release) -> Trial:
             )
             project = RemoteProject.administering(old)
             worker = own_project(project)
-            before = used_before(project, earlier)
+            idle = _IDLE.format(f"{_name(url)}.")
+            before = used_before(project, earlier, lambda: [*mariadb.execute(idle)] == [(1,)])
             stack.enter_context(stopped_at_the_end(new))
             with Load(old.urls, worker) as load:
                 load.go_on()
@@ -169,7 +186,7 @@ def upgrade_embedded(folder: Path, earlier: Release) -> Trial:
     with EmbeddedServer(home, SETTINGS, release=earlier) as old:
         project = RemoteProject.administering(old)
         worker = own_project(project)
-        before = used_before(project, earlier)
+        before = used_before(project, earlier, partial(is_idle, home))
         with Load([old.url], worker) as load:
             load.go_on()
             run_to_end(["reprise", "backup", str(backup)], environment(home), release=earlier)

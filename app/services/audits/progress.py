@@ -73,6 +73,11 @@ class CostLimit:
     stopped: bool = False
     _turn: threading.Lock = field(default_factory=threading.Lock)
 
+    @property
+    def reason(self) -> str:
+        """The reason why no more calls begin, empty while they do."""
+        return f"The audit's cost reached ${self.progress.row.max_cost:g}." if self.stopped else ""
+
     @contextmanager
     def call(self, most_usd: Callable[[], float]) -> Iterator[None]:
         most = self.progress.row.max_cost
@@ -82,5 +87,5 @@ class CostLimit:
         with self._turn:
             if self.progress.usd >= most:
                 self.stopped = True
-                raise ProviderError(f"The audit's cost reached ${most:g}.")
+                raise ProviderError(self.reason)
             yield

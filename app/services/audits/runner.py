@@ -125,7 +125,7 @@ class JudgeAuditRunner:
                     )
                 )
                 raise Unavailable("This process is ending; another one will continue the audit.")
-            self._end(claim, _ended(probes, progress))
+            self._end(claim, _ended(probes, progress, limit.reason))
 
     def _prepared(self, connection: Connection, row: JudgeAuditRow) -> PreparedAudit:
         """Return the parts of an audit; raises `NotFound` or `Invalid` if one of them no longer exists."""
@@ -226,11 +226,16 @@ def _probed(number: int, case: TestCase, draft: SnapshotDraft, labels: tuple[Lab
     return ProbedCase(number, case, instruction, labels)
 
 
-def _ended(probes: Sequence[Probe], progress: AuditProgress) -> dict[str, Any]:
-    """Return the columns of an audit that has ended, with the probes that could not be judged left out."""
+def _ended(probes: Sequence[Probe], progress: AuditProgress, stopped: str) -> dict[str, Any]:
+    """Return the columns of an audit that has ended, with the probes that could not be judged left out.
+
+    `stopped` is the reason why it ended early, empty if it did not. A probe whose call was refused may have a verdict
+    that needs no judge.
+    """
     columns = progress.columns()
     left = len(probes) - len(progress.verdicts)
-    error = f"{left} of {len(probes)} probes were not judged: {progress.failures[0]}" if progress.failures else None
+    reason = progress.failures[0] if progress.failures else stopped
+    error = f"{left} of {len(probes)} probes were not judged: {reason}" if left and reason else None
     if progress.failures and not progress.verdicts:
         return {**columns, "status": "error", "error": error}
     outcomes = [

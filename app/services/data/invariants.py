@@ -10,10 +10,13 @@ from itertools import islice
 
 import structlog
 
+from app.database.damage import damages
 from app.database.transactions import Database
 from app.metrics import Metrics
 from app.metrics.registry import INVARIANT_VIOLATIONS
+from app.models.base import metadata
 from app.models.invariants import INVARIANTS, Invariant, Place, broken_of
+from app.services.data.content_rules import CONTENT_RULES
 from app.timestamps import Now
 from app.work.work_time import WorkTime
 
@@ -25,6 +28,8 @@ ROWS_AT_ONCE, ROWS_OF_A_PIECE = 50, 500
 """Rows that are examined together, in the clock and by the command."""
 SUSPECTS_MAX = 500
 """Rows of a rule that are looked at a second time."""
+RULES = (*INVARIANTS, *CONTENT_RULES)
+"""What `reprise doctor --deep` examines; the clock leaves out the slow ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +83,16 @@ class InvariantService:
         for place in broken:
             log.error("invariant_violated", rule=invariant.name, project_id=place.project_id, id=place.id)
 
+    def damages(self) -> list[str]:
+        """Return what the database reports about its files; empty without damage."""
+        return list(damages(self.database, metadata.tables))
+
     def examine_all(self, progress: Callable[[str, int], None], *, pause: Callable[[], object]) -> Iterator[Examined]:
         """Yield the result of each rule; `progress` gets its name and the number of rows that were examined so far.
 
         `pause` waits before the suspects are looked at again.
         """
-        for invariant in INVARIANTS:
+        for invariant in RULES:
             suspects: list[Place] = []
             rows = last = 0
             while places := self._places(invariant, last, ROWS_OF_A_PIECE):

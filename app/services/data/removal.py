@@ -127,6 +127,7 @@ def _days_of_tables(policy: DataPolicy) -> tuple[tuple[str, int | None], ...]:
         ("experiments", policy.replays_days),
         ("schedule_runs", policy.replays_days),
         ("rejected_spans", policy.rejected_days),
+        ("findings", policy.spans_days),
     )
 
 
@@ -163,6 +164,7 @@ OF_BOTH = (
     "suites",
     "schedule_runs",
     "schedules",
+    "findings",
 )
 # Each attempt removes the rows that were stored during the previous one; no new work begins for an erased prompt.
 ATTEMPTS = 3

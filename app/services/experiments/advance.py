@@ -7,7 +7,7 @@ another worker has added replays meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -18,10 +18,11 @@ from sqlalchemy import Connection
 
 from app.concurrency.batching import Coalescer
 from app.database.transactions import Database
+from app.errors import Invalid, NotFound
 from app.metrics import Metrics
-from app.metrics.registry import EXPERIMENTS, WATCH_RUNS
+from app.metrics.registry import EXPERIMENTS, GUARD_MAPS, WATCH_RUNS
 from app.models import experiment_replays, experiments
-from app.models.experiments import ExperimentRow
+from app.models.experiments import ExperimentRow, Status
 from app.models.judge_audits import JudgeAuditRow
 from app.models.replays import add_replays
 from app.models.webhook_deliveries import add_event
@@ -29,9 +30,12 @@ from app.models.webhooks import WebhookEvent
 from app.services.audits.service import sentence_of
 from app.services.experiments.audits import Decisions, audit_of, audited, waits_for
 from app.services.experiments.findings import SummaryAudit, findings_of, ranked_arms, summary_of
-from app.services.experiments.plan import BASELINE, CANDIDATE, Plan, Series
+from app.services.experiments.guard_plan import NOTHING_PASSES, MapPlan, MapStanding
+from app.services.experiments.mutant_contents import MutantContents
+from app.services.experiments.plan import BASELINE, CANDIDATE, Plan
 from app.services.experiments.revisions import EARLIER_FOR
-from app.services.experiments.standing import REUSED_FOR, Standing, Wanted
+from app.services.experiments.standing import FAILED_REPLAYS_MAX, REUSED_FOR, Standing, Wanted, is_error
+from app.services.experiments.steps import NextStep
 from app.services.experiments.watch import note_ended
 from app.timestamps import Now
 
@@ -43,24 +47,13 @@ IN_WORK_MAX = 32
 REFILLED_AT = 16
 # More than any experiment needs; after this many steps the clock continues.
 STEPS_AT_ONCE = 300
+# Replays that are reused at once; then the clock continues. They need about a millisecond each.
+REUSED_AT_ONCE = 2_000
+REUSED_AT_BEGIN = 250
+"""Replays that the request which starts an experiment reuses, about."""
 WAIT_S = 60.0
 NO_EARLIER = "earlier results of the baseline had been removed, and its program was not there to be played"
 NO_RESULT = "No replay of one side has a result: see the experiment's page for the reason."
-
-
-@dataclass(frozen=True, slots=True)
-class NextStep:
-    """The next change of an experiment: results to reuse, replays to add, or the columns of its end.
-
-    `total` is the number of replays planned so far. The unfinished replays of `stopped` arms are cancelled.
-    """
-
-    total: int
-    summary: dict[str, Any]
-    stopped: Collection[int] = ()
-    reused: Sequence[tuple[Wanted, int]] = ()
-    added: Sequence[Wanted] = ()
-    end: dict[str, Any] | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -68,6 +61,7 @@ class ExperimentAdvancer:
     database: Database
     now: Now
     metrics: Metrics
+    mutants: MutantContents
     _together: Coalescer[int, list[int]] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -79,6 +73,10 @@ class ExperimentAdvancer:
         Threads that advance the same experiment at the same time read its replays only once.
         """
         return self._together(experiment_id)
+
+    def begin(self, experiment_id: int) -> list[int]:
+        """Apply the first steps of a new experiment within a request; returns as `advance`."""
+        return self._advance(experiment_id, reused_max=REUSED_AT_BEGIN)
 
     def replay_ended(self, replay_id: int) -> list[int]:
         """Advance the experiments that wait for a replay; returns the ids of the replays to send.
@@ -106,8 +104,14 @@ class ExperimentAdvancer:
             return experiment_replays.unfinished_behind(connection)
 
     def standing(self, connection: Connection, row: ExperimentRow) -> Standing:
+        if row.kind == "guard_map":
+            return self.map_standing(connection, row)
         contents = experiments.contents_of(connection, experiment_id=row.id)
         return Standing(Plan.of(row, contents), experiment_replays.played_of(connection, experiment_id=row.id))
+
+    def map_standing(self, connection: Connection, row: ExperimentRow) -> MapStanding:
+        contents = experiments.contents_of(connection, experiment_id=row.id)
+        return MapStanding(MapPlan.of(row, contents), experiment_replays.played_of(connection, experiment_id=row.id))
 
     def summary(
         self, connection: Connection, standing: Standing, decisions: Decisions, audit: JudgeAuditRow | None = None
@@ -132,34 +136,47 @@ class ExperimentAdvancer:
                 if row is None:
                     return False
                 standing = self.standing(connection, row)
-                decisions = standing.decisions()
-                summary = self.summary(connection, standing, decisions)
-            step = NextStep(
-                len(standing.replays), summary, end=_end(standing, decisions, status="cancelled", reason=reason)
-            )
+                step = self._cancelled(connection, standing, reason)
             if self._done(standing, step) is not None:
                 return True
         return False
+
+    def _cancelled(self, connection: Connection, standing: Standing, reason: str | None) -> NextStep:
+        if isinstance(standing, MapStanding):
+            return NextStep(len(standing.replays), standing.plan.row.summary, end=map_end("cancelled", reason))
+        decisions = standing.decisions()
+        summary = self.summary(connection, standing, decisions)
+        return NextStep(
+            len(standing.replays), summary, end=_end(standing, decisions, status="cancelled", reason=reason)
+        )
 
     def _advance_all(self, experiment_ids: Sequence[int]) -> list[list[int]]:
         """Advance each of the experiments once; of equal ids, only the first one gets the replays to send."""
         sent = {experiment_id: self._advance(experiment_id) for experiment_id in dict.fromkeys(experiment_ids)}
         return [sent.pop(experiment_id, []) for experiment_id in experiment_ids]
 
-    def _advance(self, experiment_id: int) -> list[int]:
+    def _advance(self, experiment_id: int, reused_max: int = REUSED_AT_ONCE) -> list[int]:
+        reused = 0
         for _ in range(STEPS_AT_ONCE):
             with self.database.read() as connection:
                 row = experiments.find_unfinished(connection, experiment_id=experiment_id)
                 if row is None:
                     return []
                 standing = self.standing(connection, row)
-                step = self._next(connection, standing)
+                # Each step reads the whole experiment, so that it reuses as many as all steps before it.
+                step = self._next(connection, standing, max(IN_WORK_MAX, reused))
             added = self._done(standing, step)
             if added is not None and not step.reused:
                 return added
+            reused += len(step.reused) if added is not None else 0
+            if reused >= reused_max:
+                break
         return []
 
-    def _next(self, connection: Connection, standing: Standing) -> NextStep:
+    def _next(self, connection: Connection, standing: Standing, most: int) -> NextStep:
+        """Return the next step, in which a guard map looks for `most` replays that it needs."""
+        if isinstance(standing, MapStanding):
+            return self._next_of_map(connection, standing, most)
         outlook = standing.outlook
         audit, wanted = audit_of(connection, standing.plan), outlook.wanted
         decisions = audited(outlook.decisions, standing.plan, audit)
@@ -184,6 +201,34 @@ class ExperimentAdvancer:
             return replace(step, end=end)
         return replace(step, added=playable[: max(0, IN_WORK_MAX - standing.in_work)])
 
+    def _next_of_map(self, connection: Connection, standing: MapStanding, most: int) -> NextStep:
+        outlook = standing.look(most)
+        step = NextStep(len(standing.replays) + len(outlook.wanted), to_builtins(outlook.decided), outlook.stopped)
+        is_over = len(outlook.decided.sentences) == len(standing.plan.sentences)
+        if (error := self._fruitless_text(connection, standing, is_over=is_over)) is not None:
+            return replace(step, end=map_end("error", error))
+        if standing.never_passed == NOTHING_PASSES:
+            return replace(step, end=map_end("error", NOTHING_PASSES))
+        if is_over:
+            return replace(step, end=map_end("finished", standing.map_exhausted or standing.never_passed))
+        try:
+            reused = self._reusable(connection, standing, outlook.wanted)
+        except (NotFound, Invalid) as gone:
+            # The prompt was archived, or its model was removed.
+            return replace(step, end=map_end("error", str(gone)))
+        if reused:
+            return replace(step, reused=reused)
+        return replace(step, added=outlook.wanted[: max(0, IN_WORK_MAX - standing.in_work)])
+
+    def _fruitless_text(self, connection: Connection, standing: MapStanding, *, is_over: bool) -> str | None:
+        """Return the error of a map if its text never has a result: nothing can be compared with it."""
+        rows = [row for row in standing.replays if row.arm == BASELINE]
+        failed = [row.replay_id for row in rows if is_error(row)]
+        if not failed or len(failed) < len(rows) or not (is_over or len(failed) >= FAILED_REPLAYS_MAX):
+            return None
+        error = experiment_replays.first_error(connection, replay_ids=failed)
+        return f"No replay of the text has a result: {error or 'they were cancelled or removed.'}"
+
     def _no_result(self, connection: Connection, standing: Standing, arm: int) -> str:
         replay_ids = [row.replay_id for row in standing.replays if row.arm == standing.plan.played_arms[arm]]
         error = experiment_replays.first_error(connection, replay_ids=replay_ids)
@@ -196,14 +241,19 @@ class ExperimentAdvancer:
         """Return the wanted replays for which earlier results exist, with the ids of the earlier replays."""
         plan = standing.plan
         linked = {row.replay_id for row in standing.replays}
+        wanted_arms = {replay.series.arm for replay in wanted}
+        snapshots = plan.snapshots
+        if isinstance(plan, MapPlan):
+            stored = self.mutants.known(connection, plan, wanted_arms)
+            snapshots = stored if plan.numbers.reuse else {}
         reusable: list[tuple[Wanted, int]] = []
-        for arm in sorted({replay.series.arm for replay in wanted}):
+        for arm in sorted(wanted_arms & snapshots.keys()):
             if not plan.numbers.reuse and not plan.has_only_earlier(arm):
                 continue
             replays = [replay for replay in wanted if replay.series.arm == arm]
             known = experiment_replays.reusable_replays(
                 connection,
-                draft_snapshot_id=plan.snapshots[arm],
+                draft_snapshot_id=snapshots[arm],
                 case_snapshot_ids={plan.case(replay.series).snapshot_id for replay in replays},
                 judge_model_id=plan.row.judge_model_id,
                 since=self.now() - (EARLIER_FOR if plan.has_only_earlier(arm) else REUSED_FOR),
@@ -221,7 +271,7 @@ class ExperimentAdvancer:
         if step.end is not None and added is not None:
             outcome = step.end.get("verdict") or step.end["status"]
             log.info("experiment", experiment_id=standing.plan.row.id, outcome=outcome)
-            self.metrics.count(EXPERIMENTS, outcome)
+            self.metrics.count(GUARD_MAPS if isinstance(standing, MapStanding) else EXPERIMENTS, outcome)
             if standing.plan.numbers.watched_by is not None:
                 self.metrics.count(WATCH_RUNS, outcome)
         return added
@@ -244,11 +294,13 @@ class ExperimentAdvancer:
             experiment_replays.cancel_replays(connection, experiment_id=experiment_id, now=now)
         experiments.change_experiment(connection, experiment_id=experiment_id, values=values)
         if step.end is not None:
-            row, event = standing.plan.row, WebhookEvent.EXPERIMENT_FINISHED
+            row = standing.plan.row
+            is_map = isinstance(standing, MapStanding)
+            event = WebhookEvent.GUARD_MAP_FINISHED if is_map else WebhookEvent.EXPERIMENT_FINISHED
             key = {"project_id": row.project_id, "prompt_id": row.prompt_id}
             add_event(connection, now, event, _event(row, step.end), **key)
             note_ended(connection, standing, now)
-        played = [(wanted, self._add(connection, standing.plan, wanted.series)) for wanted in step.added]
+        played = self._add(connection, standing.plan, step.added)
         links = [
             {"experiment_id": experiment_id, **_link(wanted, replay_id), "reused": reused}
             for reused, pairs in ((True, step.reused), (False, played))
@@ -258,10 +310,20 @@ class ExperimentAdvancer:
         # A program asks for its replays; workers get all others.
         return [] if standing.plan.is_program else [replay_id for _, replay_id in played]
 
-    def _add(self, connection: Connection, plan: Plan, series: Series) -> int:
-        """Add a replay and return its id."""
-        (replay_id,) = add_replays(connection, plan.setup(series.arm), [plan.case(series).columns], now=self.now())
-        return replay_id
+    def _add(self, connection: Connection, plan: Plan, added: Sequence[Wanted]) -> list[tuple[Wanted, int]]:
+        """Add replays; returns each with its id."""
+        arms = {wanted.series.arm for wanted in added}
+        if isinstance(plan, MapPlan):
+            snapshots = self.mutants.put(connection, plan, arms)
+            setups = {arm: plan.setup_of(arm, snapshots[arm]) for arm in arms}
+        else:
+            setups = {arm: plan.setup(arm) for arm in arms}
+        played = []
+        for wanted in added:
+            columns = plan.case(wanted.series).columns
+            (replay_id,) = add_replays(connection, setups[wanted.series.arm], [columns], now=self.now())
+            played.append((wanted, replay_id))
+        return played
 
 
 def _end(standing: Standing, decisions: Decisions, **values: Any) -> dict[str, Any]:
@@ -269,14 +331,22 @@ def _end(standing: Standing, decisions: Decisions, **values: Any) -> dict[str, A
     return {**values, "result": to_builtins(findings_of(standing, decisions))}
 
 
+def map_end(status: Status, reason: str | None) -> dict[str, Any]:
+    """Return the columns of a guard map's end."""
+    return {"status": status, "reason": reason}
+
+
 def _event(row: ExperimentRow, end: Mapping[str, Any]) -> dict[str, Any]:
     """Return the event of an experiment's end for webhooks.
 
     It never has a vendor's error message, which may quote a message of the model call.
     """
-    reason = NO_RESULT if end["status"] == "error" else end.get("reason")
+    reason = end.get("reason")
+    if end["status"] == "error" and reason != NOTHING_PASSES:
+        reason = NO_RESULT
     outcome = {"outcome": end.get("verdict") or end["status"], "reason": reason}
-    return {"projectId": row.project_id, "experimentId": row.id, **outcome}
+    which = "guardMapId" if row.kind == "guard_map" else "experimentId"
+    return {"projectId": row.project_id, which: row.id, **outcome}
 
 
 def _link(wanted: Wanted, replay_id: int) -> dict[str, int]:

@@ -38,7 +38,8 @@ class Forecast:
     """What an experiment would play. `calls` are about as many as the steps of the recordings, without the judge's.
 
     `reused` replays are among `replays`, and neither among `calls` nor in `cost`. `cost` is in USD, as the last replays
-    of the test cases cost; None if none of them was replayed.
+    of the test cases cost; None if none of them was replayed. `compares_nothing` is true if all candidates have the
+    content of the baseline, so that no difference can be found.
     """
 
     detect: float
@@ -48,6 +49,7 @@ class Forecast:
     reused: int
     calls: Bounds
     cost: Bounds | None
+    compares_nothing: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,7 @@ class Forecaster:
     costs: Mapping[int, float]
     has_baseline: bool
     earlier: int | None
+    compares_nothing: bool
 
     @classmethod
     def read(
@@ -106,7 +109,8 @@ class Forecaster:
 
         costs = experiment_replays.mean_costs(connection, test_case_ids=[entry.id for entry in entries])
         known = [reusable(fingerprint) for fingerprint in sorted(fingerprints)]
-        return cls(played, known, costs, baseline is not None, earlier)
+        compares_nothing = bool(baselines) and len(fingerprints) == 1
+        return cls(played, known, costs, baseline is not None, earlier, compares_nothing)
 
     def forecast(self, new: NewExperiment) -> Forecast:
         """Return the forecast for the numbers of a request; raises `Invalid` for too many replays."""
@@ -122,6 +126,7 @@ class Forecaster:
             reused=series * repeats.min - sum(least.values()),
             calls=Bounds(self._calls(least), self._calls(most)),
             cost=self._cost(least, most),
+            compares_nothing=self.compares_nothing,
         )
 
     def _new_replays(self, repeats: int) -> dict[PlayedEntry, int]:

@@ -170,10 +170,14 @@ class Plan:
             kind, commit_hash = named.kind, named.commit_hash
         elif arm == CANDIDATE:
             kind = row.candidate_kind
+        return self._setup(kind, commit_hash, self.snapshots[arm])
+
+    def _setup(self, kind: CandidateKind, commit_hash: str | None, snapshot_id: int) -> ReplaySetup:
+        row = self.row
         return ReplaySetup(
             project_id=row.project_id,
             prompt_id=row.prompt_id,
-            draft_snapshot_id=self.snapshots[arm],
+            draft_snapshot_id=snapshot_id,
             candidate_kind=kind,
             candidate_commit=commit_hash,
             judge_model_id=row.judge_model_id,

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -19,20 +19,25 @@ import structlog
 from sqlalchemy import Connection
 
 from app.database.transactions import Database, retried
-from app.errors import Conflict, Invalid, NotFound, require
+from app.errors import Conflict, Invalid, NotFound, ServiceError, Unavailable, require
 from app.experiments.cron import Due, check_cron, latest_due, next_due, zone_of
 from app.experiments.drift import DriftState
+from app.metrics import Metrics
+from app.metrics.registry import COVERAGE_RUNS
 from app.models import audit_log, organizations, schedules
 from app.models.audit_log import SYSTEM, Action, Actor
 from app.models.base import earlier_now
 from app.models.prompts import require_head
 from app.models.queries import delete_rows, insert_row, update_rows
-from app.models.schedules import ScheduleKind, ScheduleRow, ServedTime, VendorWatch, WatchedCase
+from app.models.schedules import CoverageRun, ScheduleKind, ScheduleRow, ServedTime, VendorWatch, WatchedCase
 from app.models.suites import cases_of
+from app.models.webhook_deliveries import add_event
+from app.models.webhooks import WebhookEvent
 from app.pagination import ListPage, page_by_id
 from app.services.experiments import watch as watches
 from app.services.experiments.request import NewExperiment
 from app.services.experiments.service import ExperimentService
+from app.services.suites.coverage import CoverageService
 from app.services.suites.service import case_ids
 from app.timestamps import Now
 from app.work.remover import SWEEP_S
@@ -42,6 +47,8 @@ log = structlog.get_logger(__name__)
 
 SCHEDULES_MAX = 20
 """Schedules of one prompt."""
+COVERED, COVERED_MIN = timedelta(days=7), 20
+"""The time before now of which a schedule of coverage reads sessions, and how many of them it needs."""
 STATES: Sequence[DriftState] = ("dropped", "suspected", "collecting", "steady")
 """The order in which a watch shows its test cases."""
 NO_SCHEDULE = "There is no such schedule."
@@ -49,7 +56,11 @@ NO_SCHEDULE = "There is no such schedule."
 
 @dataclass(frozen=True, slots=True)
 class NewSchedule:
-    """A schedule to make. `suite` None means all test cases; `repeats` None the repeats of an experiment."""
+    """A schedule to make. `suite` None means all test cases; `repeats` None the repeats of an experiment.
+
+    The kind `suite-coverage` plays nothing. It compares `min_coverage`, a share from 0 to 1, with what the suite, or
+    all suites, represent of the last week's sessions.
+    """
 
     cron: str
     kind: ScheduleKind = "experiment"
@@ -57,6 +68,7 @@ class NewSchedule:
     suite: str | None = None
     repeats: int | None = None
     max_cost: float | None = None
+    min_coverage: float | None = None
     enabled: bool = True
 
     @property
@@ -94,6 +106,8 @@ class ScheduleService:
     database: Database
     now: Now
     experiments: ExperimentService
+    coverage: CoverageService
+    metrics: Metrics
     monotonic: Callable[[], float] = time.monotonic
     earlier_now: Callable[[Connection, datetime], datetime] = earlier_now
     _turns: RoundRobin = field(default_factory=RoundRobin, init=False)
@@ -199,27 +213,81 @@ class ScheduleService:
         return False
 
     def serve(self, schedule_id: int) -> None:
-        """Write the run of the latest due time with its experiment, unless another clock has."""
+        """Write the run of the latest due time with its experiment or coverage, unless another clock has."""
         try:
-            self.database.retrying(partial(self._serve, schedule_id=schedule_id, refused=None))
+            coverage = self._coverage(schedule_id)
+        except Unavailable as error:
+            # The next sweep tries again.
+            log.info("coverage_not_read", schedule_id=schedule_id, error=str(error))
+            return
+        except (Invalid, NotFound) as error:
+            self._refuse(schedule_id, error)
+            return
+        try:
+            serve = partial(self._serve, schedule_id=schedule_id, refused=None, coverage=coverage)
+            if self.database.retrying(serve) and coverage:
+                self.metrics.count(COVERAGE_RUNS, _outcome(coverage))
         except (Invalid, NotFound, Conflict) as error:
-            log.warning("schedule_not_started", schedule_id=schedule_id, error=str(error))
-            self.database.retrying(partial(self._serve, schedule_id=schedule_id, refused=str(error)))
+            self._refuse(schedule_id, error)
 
-    def _serve(self, connection: Connection, schedule_id: int, refused: str | None) -> None:
+    def _refuse(self, schedule_id: int, error: ServiceError) -> None:
+        log.warning("schedule_not_started", schedule_id=schedule_id, error=str(error))
+        self.database.retrying(partial(self._serve, schedule_id=schedule_id, refused=str(error)))
+
+    def _coverage(self, schedule_id: int) -> CoverageRun | None:
+        """Return what a due schedule of coverage finds now; None for another schedule.
+
+        It is read before the run is written: a reading is longer than a transaction may be.
+        """
+        with self.database.read() as connection:
+            row = schedules.find_enabled(connection, schedule_id=schedule_id)
+        if row is None or row.kind != "suite-coverage":
+            return None
+        recent = self.coverage.recent(
+            project_id=row.project_id,
+            prompt_id=row.prompt_id,
+            suite=row.suite,
+            since=self.now() - COVERED,
+            least=COVERED_MIN,
+        )
+        is_low = row.min_coverage is not None and recent.share is not None and recent.share < row.min_coverage
+        return CoverageRun(recent.share, recent.sessions, len(recent.new), is_low)
+
+    def _serve(
+        self, connection: Connection, schedule_id: int, refused: str | None, coverage: CoverageRun | None = None
+    ) -> bool:
+        """Write a run; returns False if none is due any more."""
         row = schedules.find_enabled(connection, schedule_id=schedule_id, lock=True)
         due = self._due(connection, row) if row else None
         if row is None or due is None:
-            return
+            return False
         owner = {"project_id": row.project_id, "prompt_id": row.prompt_id}
-        if refused is None and schedules.unfinished_experiment(connection, row) is not None:
+        experiment_id = None
+        if refused is None and (coverage is None) == (row.kind == "suite-coverage"):
+            # Its kind was changed after the coverage was read. The next sweep serves it.
+            return False
+        if coverage is not None:
+            self._report(connection, row, coverage)
+        elif refused is None and schedules.unfinished_experiment(connection, row) is not None:
             refused = "The experiment of an earlier run had not ended."
-        experiment_id = None if refused is not None else self._started(connection, row)
+        elif refused is None:
+            experiment_id = self._started(connection, row)
         run = {"schedule_id": row.id, "due_at": due.at, "missed": due.missed}
-        outcome = {"experiment_id": experiment_id, "reason": refused, "created_at": self.now()}
+        outcome = {"experiment_id": experiment_id, "reason": refused, "coverage": coverage, "created_at": self.now()}
         insert_row(connection, schedules.schedule_runs, **owner, **run, **outcome)
         which = {"id": row.id, "project_id": row.project_id}
         update_rows(connection, schedules.schedules, which, served_at=due.at)
+        return True
+
+    def _report(self, connection: Connection, row: ScheduleRow, coverage: CoverageRun) -> None:
+        """Report a coverage below the limit, unless the run before it was below it, too."""
+        before = schedules.newest_coverage(connection, row)
+        if coverage.is_low and not (before and before.is_low):
+            data: dict[str, Any] = {"projectId": row.project_id, "scheduleId": row.id, "suite": row.suite}
+            data |= {"share": coverage.share, "minCoverage": row.min_coverage, "sessions": coverage.sessions}
+            data |= {"new": coverage.new}
+            key = {"project_id": row.project_id, "prompt_id": row.prompt_id}
+            add_event(connection, self.now(), WebhookEvent.COVERAGE_FELL, data, **key)
 
     def _started(self, connection: Connection, row: ScheduleRow) -> int:
         """Add the experiment of a run and return its id."""
@@ -257,6 +325,10 @@ class ScheduleService:
         audit_log.note(connection, self.now(), actor, action, row.cron, details, project_id=row.project_id)
 
 
+def _outcome(coverage: CoverageRun) -> str:
+    return "unknown" if coverage.share is None else "low" if coverage.is_low else "enough"
+
+
 def _fields_of(row: ScheduleRow) -> NewSchedule:
     return NewSchedule(**{field_.name: getattr(row, field_.name) for field_ in fields(NewSchedule)})
 
@@ -268,6 +340,10 @@ def _check(connection: Connection, project_id: int, prompt_id: int, new: NewSche
             check()
         except ValueError as error:
             raise Invalid(f"{name}: {error}") from error
+    if new.kind == "suite-coverage" and (new.repeats is not None or new.max_cost is not None):
+        raise Invalid("repeats: The kind suite-coverage plays nothing: it has neither repeats nor a cost.")
+    if new.kind != "suite-coverage" and new.min_coverage is not None:
+        raise Invalid("minCoverage: Only the kind suite-coverage has a least coverage.")
     if new.suite is not None:
         case_ids(connection, project_id=project_id, prompt_id=prompt_id, name=new.suite)
 

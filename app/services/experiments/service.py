@@ -33,7 +33,7 @@ from app.services.replays.candidates import Candidate, CandidateContent, Candida
 from app.services.replays.frozen import freeze_cases, freeze_content, snapshots_played
 from app.services.replays.judge_choice import JudgeChoice
 from app.services.replays.service import ReplayService
-from app.services.suites.service import case_ids
+from app.services.suites.service import chosen_cases
 from app.timestamps import Now
 
 Contents = tuple[list[CandidateContent], list[CandidateContent]]
@@ -283,9 +283,9 @@ class ExperimentService:
 
 def _with_cases_of_suite(connection: Connection, project_id: int, prompt_id: int, new: NewExperiment) -> NewExperiment:
     """Return the request with the test cases of its suite, if it names one."""
-    if new.suite is None:
-        return new
-    return replace(new, test_case_ids=case_ids(connection, project_id=project_id, prompt_id=prompt_id, name=new.suite))
+    owner = {"project_id": project_id, "prompt_id": prompt_id}
+    chosen = chosen_cases(connection, **owner, suite=new.suite, test_case_ids=new.test_case_ids)
+    return replace(new, test_case_ids=chosen)
 
 
 def _found(connection: Connection, project_id: int, experiment_id: int) -> ExperimentRow:

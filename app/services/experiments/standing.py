@@ -95,7 +95,7 @@ class Standing:
     @cached_property
     def _errors(self) -> int:
         errors = (replay for replay in self.replays if replay.arm not in self.violated_arms)
-        return sum(_is_error(replay) for replay in errors)
+        return sum(is_error(replay) for replay in errors)
 
     def trials_of(self, arm: int, case: FrozenCase) -> list[PlayedRow]:
         """Return the replays of a series that count as trials, in order of ordinal.
@@ -173,7 +173,7 @@ class Standing:
 
     def _missing(self, series: Series, target: int) -> range:
         rows = self.by_series.get(series, ())
-        errors = sum(map(_is_error, rows))
+        errors = sum(map(is_error, rows))
         missing = max(0, min(target - (len(rows) - errors), 2 * target - len(rows)))
         next_ordinal = rows[-1].ordinal + 1 if rows else 0
         return range(next_ordinal, next_ordinal + missing)
@@ -195,7 +195,7 @@ class Standing:
         if arm not in self.plan.snapshots:
             return False
         rows = [row for case in self.plan.cases for row in self.by_series.get(self.plan.series(arm, case), ())]
-        failed = sum(map(_is_error, rows))
+        failed = sum(map(is_error, rows))
         only_errors = failed == len(rows) if is_over else failed >= FAILED_REPLAYS_MAX
         return bool(rows) and only_errors and not any(row.status in COUNTED for row in rows)
 
@@ -204,7 +204,7 @@ def _is_decided(decisions: Mapping[int, Decision]) -> bool:
     return all(decision.verdict is not None for decision in decisions.values())
 
 
-def _is_error(row: PlayedRow) -> bool:
+def is_error(row: PlayedRow) -> bool:
     """Return whether a replay has ended without a result: with an error, cancelled by a person, or removed."""
     return row.status not in UNFINISHED and row.status not in COUNTED
 

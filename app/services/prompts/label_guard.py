@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from reprise_formats.formats import plural
 from sqlalchemy import Connection
 
 from app.audit.figures import MIN_CAUGHT
 from app.errors import Conflict, Forbidden, require
-from app.models import case_snapshots, cases, experiments, judge_audits, labels, prompt_versions
+from app.models import case_snapshots, cases, experiments, judge_audits, labels, prompt_versions, schedules
 from app.models.case_snapshots import snapshot_fingerprint
 from app.models.experiments import ExperimentEvidence
 from app.models.labels import EvidenceRule, Label
@@ -101,7 +102,8 @@ def evidence_words(rule: EvidenceRule) -> str:
     """Return the experiment that the guard requires, in words."""
     cases = "all test cases" if rule.test_case_ids is None else _named(rule.test_case_ids)
     numbers = f"at least {rule.repeats} repeats, detect at most {rule.detect:g}, alpha at least {rule.alpha:g}"
-    return f"{cases} as they are now, {numbers}"
+    watch = "" if rule.watch_days is None else f", and a watch of the last {plural(rule.watch_days, 'day')}"
+    return f"{cases} as they are now, {numbers}{watch}"
 
 
 def _further_version(old: Label, new: Label) -> str | None:
@@ -120,7 +122,8 @@ def _is_weaker(before: EvidenceRule, after: EvidenceRule) -> bool:
         fewer = False
     else:
         fewer = before.test_case_ids is None or not {*before.test_case_ids} <= {*after.test_case_ids}
-    return numbers or fewer or after.min_sighted < before.min_sighted
+    older = before.watch_days is not None and (after.watch_days is None or after.watch_days > before.watch_days)
+    return numbers or fewer or older or after.min_sighted < before.min_sighted
 
 
 # A requirement yields what the experiment lacks, in words: "its detect is 0.5, and at most 0.25 is required".
@@ -181,6 +184,19 @@ def _sight(move: GuardedMove, evidence: ExperimentEvidence) -> Iterator[str]:
         yield f"only {sighted} of its {total} test cases can show a drop, and {needed} must"
 
 
+def _watch(move: GuardedMove, _evidence: ExperimentEvidence) -> Iterator[str]:
+    days = move.rule.watch_days
+    if days is None:
+        return
+    prompt = move.prompt
+    newest = schedules.newest_watched(move.connection, project_id=prompt.project_id, prompt_id=prompt.id)
+    if newest is None or newest.due_at < move.now - timedelta(days=days):
+        yield f"no watch of the prompt has ended in the last {plural(days, 'day')}"
+    elif newest.watched and newest.watched.dropped:
+        dropped = plural(newest.watched.dropped, "dropped test case")
+        yield f"the watch of {newest.due_at:%Y-%m-%d} found {dropped}"
+
+
 def _judge(move: GuardedMove, evidence: ExperimentEvidence) -> Iterator[str]:
     # Experiments of earlier releases audited no judge.
     if (least := evidence.design.get("minJudgeCaught", 0)) < MIN_CAUGHT:
@@ -192,7 +208,7 @@ def _judge(move: GuardedMove, evidence: ExperimentEvidence) -> Iterator[str]:
 
 
 # What each guard requires of an experiment; all that lacks is named.
-REQUIREMENTS: tuple[Requirement, ...] = (_outcome, _sides, _test_cases, _numbers, _sight, _judge)
+REQUIREMENTS: tuple[Requirement, ...] = (_outcome, _sides, _test_cases, _numbers, _sight, _watch, _judge)
 
 
 def _named(case_ids: Sequence[int]) -> str:

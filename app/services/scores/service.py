@@ -72,21 +72,34 @@ class ScoreService:
         return self.database.retrying(work)
 
     @retried
-    def rate(self, *, project_id: int, session_id: str, user_id: int, good: bool, comment: str, actor: Actor) -> None:
-        """Store a person's thumb on a session, replacing their previous one; `NotFound` if there is no such session."""
+    def rate(
+        self,
+        *,
+        project_id: int,
+        session_id: str,
+        user_id: int,
+        value: float | bool | str,
+        comment: str,
+        actor: Actor,
+        name: str = THUMBS,
+    ) -> None:
+        """Store a person's score of a session, replacing their previous one with the name, by default their thumb.
+
+        Raises `NotFound` if there is no such session.
+        """
         now, masking = self.now(), self.rules.of(project_id)
-        score = GivenScore(name=THUMBS, value=good, comment=comment or None, target=Target(session_id=session_id))
-        row = _row(score, _thumb(user_id, session_id), "person", masking, now)
+        score = GivenScore(name=name, value=value, comment=comment or None, target=Target(session_id=session_id))
+        row = _row(score, _rating(user_id, session_id, name), "person", masking, now)
         with self.database.write() as connection:
             places = places_of(connection, project_id=project_id, targets=[score.target], masking=masking)
             _store(connection, project_id, [row], places, now)
             subject = f"the session {session_id}"
             audit_log.note(connection, now, actor, Action.SCORE_GIVEN, subject, project_id=project_id)
 
-    def thumb(self, *, project_id: int, session_id: str, user_id: int) -> ScoreRow | None:
-        """Return the thumb that a person gave to a session."""
+    def rating(self, *, project_id: int, session_id: str, user_id: int, name: str = THUMBS) -> ScoreRow | None:
+        """Return the score with a name, by default the thumb, that a person gave to a session."""
         with self.database.read() as connection:
-            return scores.find(connection, project_id=project_id, digests=[_thumb(user_id, session_id)])
+            return scores.find(connection, project_id=project_id, digests=[_rating(user_id, session_id, name)])
 
     def get(self, *, project_id: int, score_id: str) -> ScoreRow:
         """Return a score by its id; `NotFound` if there is none."""
@@ -167,8 +180,8 @@ def _given_digest(score: GivenScore) -> bytes:
     return secrets.token_bytes(DIGEST_BYTES) if score.id is None else _digest("api", score.id)
 
 
-def _thumb(user_id: int, session_id: str) -> bytes:
-    return _digest("person", f"{user_id} {session_id}")
+def _rating(user_id: int, session_id: str, name: str) -> bytes:
+    return _digest("person", f"{user_id} {session_id}" if name == THUMBS else f"{user_id} {session_id} {name}")
 
 
 def _digest(source: Source, name: str) -> bytes:

@@ -18,7 +18,9 @@ from app.suites.features import Effects, Feature, ScoredFingerprint, Vocabulary,
 CASE_BYTES = 32 * 1024 * 1024
 """Bytes that a request or an alert reads of test cases: of their features, or of documents that have none yet."""
 AT_ONCE = 100
-"""Test cases of which the features are read at once. The widest have 50 KB."""
+"""Test cases of which the features are read at once."""
+WIDEST_BYTES = 50 * 1024
+"""Bytes of the widest features; those of a release before 0047 are not stored and count as these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,12 @@ class ReadCase:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseReader:
     database: Database
+
+    def size(self, *, project_id: int, test_case_ids: Collection[int]) -> int:
+        """Return the bytes of the features that `read` yields, or a few more, without reading them."""
+        with self.database.read() as connection:
+            sizes = suites.sizes_of_features(connection, project_id=project_id, test_case_ids=test_case_ids)
+        return min(CASE_BYTES, sum(WIDEST_BYTES if size is None else size for size in sizes))
 
     def read(self, *, project_id: int, test_case_ids: Collection[int]) -> Iterator[ReadCase]:
         """Yield test cases, the newest first, until they have `CASE_BYTES`.

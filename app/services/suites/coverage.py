@@ -12,11 +12,12 @@ from sqlalchemy import Connection
 from app.database.transactions import Database
 from app.errors import require
 from app.models import experiments, suites
+from app.models.experiments import ExperimentRow
 from app.models.suites import SuiteRow
 from app.services.suites.case_features import CaseReader, ReadCase
 from app.services.suites.proposing import SuiteProposer
 from app.services.suites.reading import Period, SampleReader
-from app.services.suites.service import NO_SUITE
+from app.services.suites.service import NO_SUITE, case_ids
 from app.suites.coverage import (
     ComparedSample,
     NewBehaviour,
@@ -86,6 +87,15 @@ class SuiteCoverage:
     left_out: int
 
 
+@dataclass(frozen=True, slots=True)
+class RecentCoverage:
+    """The share of recent sessions that tests represent, None for too few, and what sessions do and no test does."""
+
+    share: float | None
+    sessions: int
+    new: Sequence[NewBehaviour]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoverageService:
     database: Database
@@ -102,10 +112,11 @@ class CoverageService:
             effect_of = self.proposer.effects(connection, project_id, suite.prompt_id)
             members = suites.list_members(connection, project_id=project_id, suite_id=suite_id)
             ids = [member.test_case_id for member in members]
-            verdicts = _verdicts(connection, suite)
-        features = [*self.cases.read(project_id=project_id, test_case_ids=ids)][::-1]
-        periods = self._periods()
-        with self.samples.opened(periods, project_id=project_id, prompt_id=suite.prompt_id) as reads:
+            played = experiments_of(connection, suite.prompt_id)
+        owner = {"project_id": project_id, "prompt_id": suite.prompt_id}
+        size, periods = self.cases.size(project_id=project_id, test_case_ids=ids), self._periods()
+        with self.samples.opened(periods, **owner, features=size) as reads:
+            features = [*self.cases.read(project_id=project_id, test_case_ids=ids)][::-1]
             samples = [*chain.from_iterable(read.samples for read in reads)]
             vocabulary = Vocabulary.of([sample.scored.fingerprint for sample in samples])
             cases = _cases(features, vocabulary, effect_of)
@@ -126,7 +137,7 @@ class CoverageService:
                 recent=when,
                 new=new_behaviour(recent, when=when),
                 obsolete=obsolete_cases(later, cases, when=f"the last {OBSOLETE_WEEKS} weeks"),
-                removable=_removable(cases, verdicts),
+                removable=_removable(cases, [experiment.classes for experiment in played]),
                 unread=sum(read.unread + read.left_out for read in reads),
                 left_out=len(ids) - len(features),
             )
@@ -137,20 +148,36 @@ class CoverageService:
         None for fewer than `least` sessions.
         """
         owner = {"project_id": project_id, "prompt_id": prompt_id}
+        share = self.recent(**owner, suite=None, since=since, least=min(least, SESSIONS_OF_ALERT)).share
+        return None if share is None else 1 - share
+
+    def recent(
+        self, *, project_id: int, prompt_id: int, suite: str | None, since: datetime, least: int
+    ) -> RecentCoverage:
+        """Return how much of the newest sessions since a time a suite, or all suites of a prompt, represent.
+
+        It has no share for fewer than `least` sessions. Raises `Invalid` if there is no such suite.
+        """
+        owner = {"project_id": project_id, "prompt_id": prompt_id}
         period = Period(since, self.now() + _DAY, SESSIONS_OF_ALERT)
-        with self.samples.opened([period], **owner) as (read,):
-            if len(read.samples) + read.left_out < min(least, SESSIONS_OF_ALERT):
-                return None
+        with self.database.read() as connection:
+            if suite is None:
+                newest = suites.members_of_prompt(connection, **owner)[-CASES_OF_ALERT:]
+            else:
+                newest = list(case_ids(connection, **owner, name=suite))
+        size = self.cases.size(project_id=project_id, test_case_ids=newest)
+        with self.samples.opened([period], **owner, features=size) as (read,):
+            if len(read.samples) + read.left_out < least:
+                return RecentCoverage(None, len(read.samples), ())
             vocabulary = Vocabulary.of([sample.scored.fingerprint for sample in read.samples])
             with self.database.read() as connection:
                 effect_of = self.proposer.effects(connection, **owner)
-                newest = suites.members_of_prompt(connection, **owner)[-CASES_OF_ALERT:]
             # They are not kept: the clock has little memory.
             cases = self.cases.read(project_id=project_id, test_case_ids=newest)
             covered = frozenset(chain.from_iterable(case.features(vocabulary, effect_of) for case in cases))
             compared = compare(read.samples, covered, vocabulary, effect_of)
-            covered_share = share_of(compared, self.weights, effect_of)
-        return None if covered_share is None else 1 - covered_share
+            share = share_of(compared, self.weights, effect_of)
+            return RecentCoverage(share, len(compared), new_behaviour(compared, when="the sessions"))
 
     def _periods(self) -> list[Period]:
         """Return the weeks, this one first."""
@@ -181,17 +208,26 @@ def _cases(read: Sequence[ReadCase], vocabulary: Vocabulary, effect_of: Effects)
     ]
 
 
-def _verdicts(connection: Connection, suite: SuiteRow) -> list[dict[int, str]]:
-    """Return the classes of test cases in the newest experiments that have ended, by test case."""
+@dataclass(frozen=True, slots=True)
+class PlayedExperiment:
+    """An experiment with the classes of the test cases that it has played, none before it has ended."""
+
+    row: ExperimentRow
+    classes: dict[int, str]
+
+
+def experiments_of(connection: Connection, prompt_id: int) -> list[PlayedExperiment]:
+    """Return the newest experiments of a prompt, the newest first."""
     rows = experiments.list_experiments(
-        connection, prompt_id=suite.prompt_id, verdict=None, before_id=None, limit=EXPERIMENTS
+        connection, prompt_id=prompt_id, verdict=None, before_id=None, limit=EXPERIMENTS
     )
-    verdicts = []
+    played = []
     for row in rows:
         result = experiments.result_of(connection, experiment_id=row.id) if row.status == "finished" else None
         listed = (result or {}).get("testCases", ())
-        verdicts.append({case["testCaseId"]: case["class"] for case in listed if case.get("variant") is None})
-    return verdicts
+        classes = {case["testCaseId"]: case["class"] for case in listed if case.get("variant") is None}
+        played.append(PlayedExperiment(row, classes))
+    return played
 
 
 def _removable(cases: Sequence[SuiteCase], verdicts: Sequence[dict[int, str]]) -> list[RemovableCase]:

@@ -33,7 +33,10 @@ log = structlog.get_logger(__name__)
 
 WORK_S, EVERY_S = 0.5, 1.5
 """The clock makes fingerprints for `WORK_S` seconds, then pauses for `EVERY_S`."""
-SESSIONS_AT_ONCE = 20
+BUSY_PART = 0.02
+"""The fraction of `WORK_S` while batches arrive. A fingerprint needs a tenth of the processor time of a whole batch."""
+SESSIONS_AT_ONCE, SESSIONS_WHILE_BUSY = 20, 4
+"""Sessions that are read together, and those while batches arrive."""
 BYTES_MAX = 4 * 1024 * 1024
 """A session with more bytes of spans has a fingerprint of its facts only."""
 CLAIMED_FOR = timedelta(minutes=5)
@@ -69,10 +72,9 @@ class FingerprintMaker:
     def make_some(self, project_id: int) -> bool:
         """Make the fingerprints of some sessions of a project; returns whether more may be left."""
         now = self.now()
+        limit = SESSIONS_WHILE_BUSY if self.work_time.gives_way else SESSIONS_AT_ONCE
         with self.database.read() as connection:
-            waiting = session_fingerprints.list_waiting(
-                connection, project_id=project_id, now=now, limit=SESSIONS_AT_ONCE
-            )
+            waiting = session_fingerprints.list_waiting(connection, project_id=project_id, now=now, limit=limit)
         if not waiting:
             return self._look_through(project_id)
         rows = self._claimed(project_id, [row for row in waiting if not row.attempts] or waiting[:1], now)

@@ -89,11 +89,11 @@ class SuiteProposer:
         with self.database.read() as connection:
             effect_of = self.effects(connection, project_id, prompt_id)
         members = [] if question.suite is None else self._members(project_id, prompt_id, question.suite)
-        cases = [*self.cases.read(project_id=project_id, test_case_ids=members)]
-        period = Period(since, until)
-        opened = self.samples.opened([period], project_id=project_id, prompt_id=prompt_id)
+        size, period = self.cases.size(project_id=project_id, test_case_ids=members), Period(since, until)
+        opened = self.samples.opened([period], project_id=project_id, prompt_id=prompt_id, features=size)
         # The deadline is for waiting; thousands of wide sessions need seconds of computing.
         with opened as (read,), deadline.paused():
+            cases = [*self.cases.read(project_id=project_id, test_case_ids=members)]
             vocabulary = Vocabulary.of([sample.scored.fingerprint for sample in read.samples])
             covered = frozenset(chain.from_iterable(case.features(vocabulary, effect_of) for case in cases))
             proposal = propose(

@@ -31,9 +31,12 @@ from app.values.structs import decoder
 SESSIONS_MAX = 10_000
 """Sessions that are read at once, the newest ones."""
 BYTES_MAX = 16 * 1024 * 1024
-"""Bytes of their fingerprints, of all periods together. Ordinary ones have some hundred bytes, the widest 49 KB."""
+"""Bytes of their fingerprints and figures, of all periods together. Ordinary ones have some hundred bytes each.
+
+The widest fingerprints have 49 KB. The figures of a session of very many turns have about 30 KB.
+"""
 SMALL_BYTES = 64 * 1024
-"""Bytes of fingerprints that are read without a place in `LargeReads`."""
+"""Bytes of fingerprints, figures and features that are read without a place in `LargeReads`."""
 PLACES_PER_BYTE = 4
 """A proposal needs about 8 bytes of memory for each byte of fingerprints, and a session 2 for each place."""
 
@@ -55,7 +58,7 @@ _load_counted = decoder(_Counted)
 class ReadSessions:
     """Sessions, the newest first. `unread` have no fingerprint yet; `is_cut` if there are older ones, too.
 
-    `left_out` of these older ones are within the period's limit: their fingerprints had no room.
+    `left_out` of these older ones are within the period's limit: their fingerprints and figures had no room.
     """
 
     samples: Sequence[Sample]
@@ -81,10 +84,13 @@ class SampleReader:
     large: LargeReads
 
     @contextmanager
-    def opened(self, periods: Sequence[Period], *, project_id: int, prompt_id: int) -> Iterator[list[ReadSessions]]:
+    def opened(
+        self, periods: Sequence[Period], *, project_id: int, prompt_id: int, features: int
+    ) -> Iterator[list[ReadSessions]]:
         """Return the sessions of each period, and hold their place during the block.
 
-        The first periods get the room for fingerprints. Raises `Unavailable` if no place becomes free in time.
+        The place has room for `features` bytes of test cases, which the caller reads in the block. The first periods
+        get the room for fingerprints. Raises `Unavailable` if no place becomes free in time.
         """
         owner = {"project_id": project_id, "prompt_id": prompt_id}
         with self.database.read() as connection:
@@ -94,11 +100,12 @@ class SampleReader:
             ]
         size = sum(map(sum, sizes))
         # More sessions may come before they are read.
-        room = min(BYTES_MAX, max(SMALL_BYTES, size + size // 8))
-        if room <= SMALL_BYTES:
+        size += size // 8
+        room = min(BYTES_MAX, max(SMALL_BYTES, size))
+        if size + features <= SMALL_BYTES:
             yield self._read(periods, room, **owner)
         else:
-            with self.large.place(project_id, room * PLACES_PER_BYTE):
+            with self.large.place(project_id, (room + features) * PLACES_PER_BYTE):
                 yield self._read(periods, room, **owner)
 
     def _read(self, periods: Sequence[Period], room: int, *, project_id: int, prompt_id: int) -> list[ReadSessions]:
@@ -119,7 +126,7 @@ def _which(period: Period, project_id: int, prompt_id: int) -> dict[str, int]:
 def _read_sessions(
     connection: Connection, period: Period, room: int, *, project_id: int, prompt_id: int
 ) -> tuple[ReadSessions, int]:
-    """Return the newest sessions of a period with fingerprints that fit, and the bytes of these."""
+    """Return the newest sessions of a period that fit, and the bytes of their fingerprints and figures."""
     which = _which(period, project_id, prompt_id)
     sizes = session_samples.sizes_of_samples(connection, **which, limit=period.limit + 1)
     totals = list(accumulate(sizes[: period.limit]))
@@ -127,7 +134,8 @@ def _read_sessions(
     kept = session_samples.list_samples(connection, **which, limit=many) if many else []
     made = [row for row in kept if row.fingerprint is not None]
     keys = [row.session_key for row in made]
-    low = set(session_samples.with_low_score(connection, project_id=project_id, session_keys=keys, below=LOW))
+    scored = session_samples.low_scores(connection, project_id=project_id, session_keys=keys, below=LOW)
+    low = {key for key, _, _ in scored}
     samples = [_sample(row, row.fingerprint, row.session_key in low) for row in made if row.fingerprint is not None]
     read = ReadSessions(samples, len(kept) - len(made), len(totals) - many, len(sizes) > many)
     return read, totals[many - 1] if many else 0

@@ -202,6 +202,15 @@ def case_ids(connection: Connection, *, project_id: int, prompt_id: int, name: s
     return [member.test_case_id for member in members]
 
 
+def chosen_cases(
+    connection: Connection, *, project_id: int, prompt_id: int, suite: str | None, test_case_ids: Sequence[int] | None
+) -> Sequence[int] | None:
+    """Return the ids of the test cases of the suite, if one is named, else `test_case_ids`."""
+    if suite is None:
+        return test_case_ids
+    return case_ids(connection, project_id=project_id, prompt_id=prompt_id, name=suite)
+
+
 def view_of(connection: Connection, row: SuiteRow) -> SuiteView:
     rows = suites.list_members(connection, project_id=row.project_id, suite_id=row.id)
     ids = [member.test_case_id for member in rows]

@@ -12,7 +12,8 @@ from app.web.forms import Form, integer_in, number_in
 
 CASES = "testCaseIds"
 PERCENTS = ("detect", "alpha", "minSighted")
-NAMES = (*PERCENTS, "repeats", CASES)
+WHOLE = ("repeats", "watchDays")
+NAMES = (*PERCENTS, *WHOLE, CASES)
 # The page also sends each text as it was shown, with this before its name.
 SHOWN = "shown."
 
@@ -48,7 +49,7 @@ def fields_of(rule: EvidenceRule) -> EvidenceFields:
     """Return the fields for what a guard requires now."""
     values = _values(rule)
     texts = {name: _percent_text(values[name]) for name in PERCENTS}
-    texts |= {"repeats": str(values["repeats"] or ""), CASES: _ids_text(map(str, values[CASES] or ()))}
+    texts |= {name: str(values[name] or "") for name in WHOLE} | {CASES: _ids_text(map(str, values[CASES] or ()))}
     return EvidenceFields(texts, texts)
 
 
@@ -71,6 +72,7 @@ def _values(rule: EvidenceRule) -> dict[str, Any]:
         "alpha": rule.alpha,
         "minSighted": rule.min_sighted,
         "repeats": None if rule.repeats == default_repeats(rule.detect)[0] else rule.repeats,
+        "watchDays": rule.watch_days,
         CASES: None if rule.test_case_ids is None else [*rule.test_case_ids],
     }
 

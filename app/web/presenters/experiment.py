@@ -111,6 +111,15 @@ class ShownExperiment:
         return {(violation["testCaseId"], violation.get("variant")) for violation in self.experiment["violations"]}
 
     @property
+    def violations(self) -> list[tuple[Json, list[int]]]:
+        """The violations, each once, with the replays that have it; those of most replays first."""
+        found: dict[tuple[Any, ...], tuple[Json, list[int]]] = {}
+        for violation in self.experiment["violations"]:
+            key = tuple(violation.get(name) for name in ("testCaseId", "variant", "kind", "tool", "message"))
+            found.setdefault(key, (violation, []))[1].append(violation["replayId"])
+        return sorted(found.values(), key=lambda each: -len(each[1]))
+
+    @property
     def to_look_at(self) -> list[Json]:
         """The test cases worth a look, newly failing ones first. While the experiment runs, all of its test cases."""
         return [case for case in ranked(self.experiment) if self.running or case["class"] != "stable_pass"]

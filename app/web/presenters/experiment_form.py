@@ -116,7 +116,8 @@ def fields_of(form: Form) -> ExperimentFields:
 
 
 def fields_asked(query: Mapping[str, str]) -> ExperimentFields:
-    return fields_of(Form({name: [value] for name, value in query.items()}))
+    """Return the fields of an address, in which several test cases have commas between them."""
+    return fields_of(Form({name: value.split(",") if name == "case" else [value] for name, value in query.items()}))
 
 
 JUDGES = [

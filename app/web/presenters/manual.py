@@ -25,13 +25,14 @@ _LEFT_OUT = "adr"
 _GROUPS = {
     "First": [FIRST, "agents", "import"],
     "Prompts": ["prompts", "labels", "runs", "prompts-in-git", "mcp"],
-    "Tests": ["replays", "program", "experiments", "suites"],
+    "Tests": ["replays", "program", "experiments", "suites", "guard-maps", "findings"],
     "Traces": ["search", "insight", "webhooks"],
     "Run Reprise": ["deploy", "configuration", "capacity", "operations", "metrics", "reliability", "performance"],
     "Data and access": ["organization", "sign-in", "data", "data-flows", "security"],
     "How it is made": ["overview", "design"],
 }
 _FOLDERS = {"Connect": "connect", "The contract": "reference"}
+_FILE = re.compile(r"[\w/.-]+\.md")
 _NO_WORD = re.compile(r"[^\w\- ]")
 _ELSEWHERE = ("https://", "http://")
 # Where the lines of a long word of code may end, so that its table fits the page.
@@ -41,10 +42,11 @@ _LINE_ENDS = re.compile(r"(?<=[/,=.:?_])(?=\w)")
 
 @dataclass(frozen=True, slots=True)
 class ManualDocument:
-    """A page of the documentation. `html` is the content below the title."""
+    """A page of the documentation. `html` is the content below the title, `parts` the headings of its parts by id."""
 
     title: str
     html: Markup
+    parts: Mapping[str, str]
 
 
 @cache
@@ -73,10 +75,14 @@ def document(name: str) -> ManualDocument:
         # Tables align their cells by `style` attributes, which the Content-Security-Policy forbids.
         token.attrs.pop("style", None)
         token.children = _linked(token.children or [], path.parent)
+    parts: dict[str, str] = {}
     for opening, text in pairwise(body):
         if opening.type == "heading_open":
             opening.attrSet("id", _slug(text.content))
-    return ManualDocument(title, Markup(_parser().renderer.render(body, _parser().options, {})))  # noqa: S704 - it escapes
+            if opening.tag == "h2":
+                parts[_slug(text.content)] = "".join(piece.content for piece in text.children or [])
+    html = Markup(_parser().renderer.render(body, _parser().options, {}))  # noqa: S704 - it escapes
+    return ManualDocument(title, html, MappingProxyType(parts))
 
 
 @cache
@@ -113,17 +119,31 @@ def _slug(heading: str) -> str:
 
 
 def _linked(tokens: Sequence[Token], folder: Path) -> list[Token]:
-    """Return the tokens of a line without pictures, and without links to files that are not pages."""
+    """Return the tokens of a line without pictures, and without links to files that are not pages.
+
+    A link that has only the name of a page's file gets the page's title.
+    """
     kept: list[Token] = []
-    shown = True
+    shown, title = True, ""
     for token in tokens:
         if token.type == "link_open":
             address = _address(str(token.attrs["href"]), folder)
             shown = address is not None
             token.attrSet("href", address or "")
+            title = _title(address) if address else ""
+        elif title and token.type in ("text", "code_inline") and _FILE.fullmatch(token.content):
+            token.type, token.content = "text", title
+        elif token.type == "link_close":
+            title = ""
         if token.type != "image" and (shown or not token.type.startswith("link_")):
             kept.append(token)
     return kept
+
+
+def _title(address: str) -> str:
+    """Return the title of the page at an address, "" for an address that is no page of the documentation."""
+    path = names().get(address.removeprefix("/docs/").partition("#")[0])
+    return path.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ") if path else ""
 
 
 def _address(href: str, folder: Path) -> str | None:

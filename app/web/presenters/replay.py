@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
-from app.models.replays import Outcome
+from reprise_formats.formats import short
+
+from app.models.replays import Outcome, ReplayRow
 from app.replay.accepting import StepOutcome, is_acceptable, is_expected
 from app.replay.edited_steps import EditedSteps
 from app.replay.types import TestCase
@@ -97,6 +99,21 @@ class BatchProgress:
     passed: int
     done: int
     steps: int
+
+
+def batch_title(row: ReplayRow, version: str | None) -> str:
+    """Return the heading of a batch: what its replays played. `row` is one of them, `version` the hash of a version."""
+    if version:
+        return f"Replays of version {short(version)}"
+    match row.candidate_kind:
+        case "external":
+            return f"Replays of the program {(row.external or {}).get('name', '')}".rstrip()
+        case "overlay" if row.candidate_commit:
+            return f"Replays of version {short(row.candidate_commit)} with changes"
+        case "overlay":
+            return "Replays of a prompt that was sent"
+        case _:
+            return "Replays of a draft"
 
 
 def batch_progress(outcomes: Sequence[Outcome]) -> BatchProgress:

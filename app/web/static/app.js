@@ -37,45 +37,112 @@ async function openDialog(link) {
   dialog.showModal();
 }
 
-// Puts what somebody has ticked, written, chosen or opened in a part of the page into the part that replaces it.
-function carry(old, made) {
-  const field = (input) => `${input.name} ${["checkbox", "radio"].includes(input.type) ? input.value : ""}`;
-  const fields = (part) => part.querySelectorAll("select, textarea, input:not([type=hidden], [type=file])");
-  const changed = (input) => input.checked !== input.defaultChecked || (input.options
-    ? [...input.options].some((option) => option.selected !== option.defaultSelected)
-    : input.value !== input.defaultValue);
-  const touched = new Map([...fields(old)].filter(changed).map((input) => [field(input), input]));
-  for (const input of fields(made)) {
-    const before = touched.get(field(input));
-    if (before) Object.assign(input, { checked: before.checked, value: before.value });
+// What of two answers of the server is the same element, by the elements' places in the older one: a row by its first link,
+// other elements by id, by their own link or by their place among those of their kind. Returns a map from the newer nodes.
+function sameNodes(was, now) {
+  const own = (node) => node.id || node.getAttribute?.("href")
+    || (["TR", "LI"].includes(node.nodeName) && node.querySelector("a[href]")?.getAttribute("href"));
+  const words = (node) => node.querySelector(":scope > summary")?.textContent.replace(/\d/g, "") ?? node.getAttribute("class");
+  const keys = [
+    (node) => `${node.nodeName} ${own(node) || (node.localName ? words(node) : "")}`,
+    (node) => own(node) ? null : node.nodeName,
+  ];
+  const [same, left] = [new Map(), new Set(was.childNodes.keys())];
+  for (const key of keys) {
+    const places = Map.groupBy(left, (place) => key(was.childNodes[place]));
+    for (const node of now.childNodes) {
+      const place = same.has(node) || key(node) === null ? undefined : places.get(key(node))?.shift();
+      if (place === undefined) continue;
+      same.set(node, place);
+      left.delete(place);
+    }
   }
-  // A part that folds has the words of its summary, in which numbers change.
-  const folds = (part) => Map.groupBy(part.querySelectorAll("details"), (fold) =>
-    fold.querySelector("summary").textContent.replace(/\d/g, ""));
-  const before = folds(old);
-  for (const [words, alike] of folds(made)) {
-    alike.forEach((fold, at) => { fold.open = before.get(words)?.[at]?.open ?? fold.open; });
+  return same;
+}
+
+// Whether an element of a part is still there after `merge`.
+function survives(inner, part, was, now) {
+  const path = [];
+  for (let node = inner; node !== part; node = node.parentNode) path.unshift([...node.parentNode.childNodes].indexOf(node));
+  for (const at of path) {
+    if (was.isEqualNode(now)) return true;
+    [now] = [...sameNodes(was, now)].find(([, place]) => place === at) ?? [];
+    was = was.childNodes[at];
+    if (!was || !now) return false;
   }
+  return true;
+}
+
+// Puts what changed between two answers of the server into a part of the page. All else stays as it is: elements with their
+// focus and scroll, selected text, and what a person has ticked, written, chosen or opened.
+function merge(part, was, now) {
+  if (was.isEqualNode(now)) return;
+  if (part.nodeType !== Node.ELEMENT_NODE) { part.data = now.data; return; }
+  for (const name of new Set([...was.getAttributeNames(), ...now.getAttributeNames()])) {
+    const value = now.getAttribute(name);
+    if (name === "open" || value === was.getAttribute(name)) continue;
+    if (value === null) part.removeAttribute(name); else part.setAttribute(name, value);
+  }
+  const shown = [...part.childNodes];
+  if (shown.length !== was.childNodes.length) return part.replaceChildren(...document.importNode(now, true).childNodes);
+  const same = sameNodes(was, now);
+  const kept = new Set(same.values());
+  shown.forEach((node, place) => { if (!kept.has(place)) node.remove(); });
+  let next = part.firstChild;
+  for (const node of now.childNodes) {
+    const place = same.get(node);
+    if (place === undefined) { part.insertBefore(document.importNode(node, true), next); continue; }
+    if (shown[place] === next) next = next.nextSibling;
+    else if (part.moveBefore) part.moveBefore(shown[place], next);
+    else part.insertBefore(shown[place], next);
+    merge(shown[place], was.childNodes[place], node);
+  }
+}
+
+// Changes a page, and scrolls so that the control under the pointer, else the focused one, stays where it is.
+function inPlace(change) {
+  const control = document.querySelector(":is(a, button, summary, label, input, select, textarea):hover")
+    ?? (document.activeElement === document.body ? null : document.activeElement);
+  const focused = document.activeElement;
+  const before = control?.getBoundingClientRect().top;
+  document.documentElement.style.overflowAnchor = control ? "none" : "";
+  change();
+  if (focused.isConnected && focused !== document.activeElement) focused.focus({ preventScroll: true });
+  if (control?.isConnected) scrollBy({ top: control.getBoundingClientRect().top - before, behavior: "instant" });
+  document.documentElement.style.overflowAnchor = "";
+}
+
+// A click is lost if its element leaves between the press and the release.
+let pressed = false;
+for (const kind of ["pointerdown", "pointerup", "pointercancel"]) {
+  addEventListener(kind, () => { pressed = kind === "pointerdown"; }, true);
 }
 
 // <… id="x" data-live="3000">: fetched again from this page every so many milliseconds, until it comes without data-live;
 // with data-live-from, from that page.
+const followed = new WeakSet();
+
 function live(element) {
+  if (followed.has(element)) return;
+  followed.add(element);
+  let was = element.cloneNode(true);
   const every = Number(element.dataset.live);
   const again = () => setTimeout(async () => {
     if (document.hidden) return again();
     try {
-      const fresh = (await fetched(element.dataset.liveFrom ?? location.href)).getElementById(element.id);
-      if (!fresh) return location.reload();
-      const held = element.contains(document.activeElement);
-      if (!held && fresh.innerHTML !== element.innerHTML) {
-        carry(element, fresh);
-        const reached = element.querySelector("progress")?.position;
-        element.replaceChildren(...document.adoptNode(fresh).childNodes);
-        for (const bar of element.querySelectorAll("progress")) bar.value = Math.max(bar.value, reached * bar.max || 0);
-        enhance(element);
-      }
-      if (held || "live" in fresh.dataset) again();
+      const now = (await fetched(element.dataset.liveFrom ?? location.href)).getElementById(element.id);
+      const focused = document.activeElement;
+      if (pressed || (now && "cancelling" in element.dataset && "live" in now.dataset)) return again();
+      if (!now) return location.reload();
+      if (element.contains(focused) && !survives(focused, element, was, now)) return again();
+      const reached = element.querySelector("progress")?.position;
+      const goesOn = "live" in now.dataset;
+      // The part keeps its own attributes.
+      for (const node of [was, now]) for (const name of node.getAttributeNames()) node.removeAttribute(name);
+      if (!was.isEqualNode(now)) inPlace(() => { merge(element, was, now); enhance(element); });
+      for (const bar of element.querySelectorAll("progress")) bar.value = Math.max(bar.value, reached * bar.max || 0);
+      was = now;
+      if (goesOn) again();
     } catch { again(); }
   }, every);
   again();
@@ -104,7 +171,7 @@ async function copy(button) {
   setTimeout(() => { button.textContent = words; }, 1500);
 }
 
-// A message over the page; also what the page came with, as only what is put in later is read out.
+// A message below the navigation; also what the page came with, as only what is put in later is read out.
 const toasts = document.querySelector(".toasts[role=status]");
 
 function toast(message) {
@@ -134,12 +201,13 @@ function markAll(all) {
 }
 
 function enhance(root) {
+  for (const element of root.querySelectorAll("[data-live]")) live(element);
   for (const all of root.querySelectorAll("[data-all]")) markAll(all);
   for (const button of root.querySelectorAll("[data-copy], [data-raw]")) button.hidden = false;
   for (const code of root.querySelectorAll("[data-base-url]")) {
+    if (!code.textContent.includes("$BASE_URL")) continue;
     code.textContent = code.textContent.replaceAll("$BASE_URL", location.origin);
   }
-  for (const element of root.querySelectorAll("[data-live]")) live(element);
 }
 
 // Pages show times in the zone of the browser, which the server learns from this cookie.
@@ -167,7 +235,8 @@ document.addEventListener("click", (event) => {
 });
 
 // A message that all is well leaves when one goes on; a problem, and one with a choice, stay until they are dismissed.
-for (const kind of ["pointerdown", "input"]) {
+// What it leaves moves the page, so that it stays until a press of a button has become a click.
+for (const kind of ["click", "input"]) {
   document.addEventListener(kind, (event) => {
     if (event.target.closest(".toasts")) return;
     toasts?.querySelectorAll(".flash.done:not(:has(a, form))").forEach((message) => message.remove());
@@ -180,12 +249,28 @@ document.addEventListener("change", (event) => {
   for (const all of document.querySelectorAll("[data-all]")) markAll(all);
 });
 
+// The state of a run is a live region: it is read out at the press of "Stop", not when the server has answered.
+// Returns what takes that back.
+function showCancelling(result) {
+  const [badge, waiting] = [result.querySelector(".badge"), result.querySelector(".waiting")];
+  const before = badge.textContent;
+  result.dataset.cancelling = "";
+  badge.textContent = "Cancelling…";
+  if (waiting) waiting.hidden = true;
+  return () => {
+    delete result.dataset.cancelling;
+    badge.textContent = before;
+    if (waiting) waiting.hidden = false;
+  };
+}
+
 // One click is one request, also on a slow line.
 document.addEventListener("submit", (event) => {
   const form = event.target;
   if (form.method !== "post" || event.defaultPrevented) return;
   if (form.ariaBusy === "true") event.preventDefault();
   form.ariaBusy = "true";
+  if ("cancels" in form.dataset) showCancelling(form.closest(".result"));
 });
 // Addresses that people share have only the filters that were chosen.
 document.addEventListener("formdata", (event) => {

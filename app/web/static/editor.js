@@ -1,10 +1,8 @@
-// The prompt editor: the instruction as one types, highlighted placeholders, what is not saved, and sending the form
-// without leaving the place. Every part of it works as a form, too.
+// The prompt editor: the instruction as one types, what is not saved, and sending the form without leaving the place.
+// Every part of it works as a form, too.
 "use strict";
 
 const editor = document.querySelector("[data-editor]");
-// Slots, and what looks like one but has spaces in it.
-const SLOT = /(\{\{[ \t]{0,20}[A-Za-z0-9_]{1,64}[ \t]{0,20}\}\})/;
 const PAUSE_MS = 250;
 const AGAIN_MS = 1000;
 // Fields that are no part of the draft.
@@ -14,29 +12,6 @@ const drafted = (form = editor) => JSON.stringify([...new FormData(form)].filter
   !isBeside(name) && !name.startsWith("use.") && value !== ""));
 // An event of the form itself has an element for its name.
 const isBeside = (name) => BESIDE.includes(name) || String(name).startsWith("result.");
-
-// The text again, behind the transparent one of the textarea, with its placeholders marked.
-function highlight(area) {
-  const behind = document.createElement("div");
-  behind.className = "behind code";
-  behind.ariaHidden = "true";
-  area.before(behind);
-  const draw = () => {
-    const keys = new Set([...editor.querySelectorAll('[name$=".key"]')].map((input) => `{{${input.value}}}`));
-    behind.replaceChildren(...area.value.split(SLOT).map((piece, at) => {
-      if (at % 2 === 0) return piece;
-      const mark = document.createElement("mark");
-      mark.className = keys.has(piece) ? "" : "undefined";
-      mark.textContent = piece;
-      return mark;
-    }), "\n");
-    behind.scrollTop = area.scrollTop;
-  };
-  area.addEventListener("scroll", () => { behind.scrollTop = area.scrollTop; });
-  new ResizeObserver(draw).observe(area);
-  editor.addEventListener("input", draw);
-  draw();
-}
 
 // Puts the element with this id of a fresh page in the place of the one here; what is in use or equal stays.
 function adopt(fresh, id) {
@@ -106,7 +81,8 @@ function follow(result) {
     if (atEnd) scroller.scrollTop = scroller.scrollHeight;
   };
   source.addEventListener("token", (event) => {
-    result.querySelector(".badge").textContent = "running";
+    const badge = result.querySelector(".badge");
+    if (!("cancelling" in result.dataset) && badge.textContent !== "running") badge.textContent = "running";
     grown(JSON.parse(event.data).text);
   });
   source.addEventListener("tool_call", (event) => grown(`\nCalls the tool ${JSON.parse(event.data).name}\n`));
@@ -161,10 +137,12 @@ function failed(words, signIn) {
   if (signIn) {
     const link = document.createElement("a");
     Object.assign(link, { href: "/sign-in", target: "_blank", textContent: "Sign in in another tab" });
-    message.append(" ", link, ", then save again.");
+    message.append(" ", link, ", then try again.");
   }
   showAnswer(null, [message]);
 }
+
+const isSignIn = (answer) => new URL(answer.url).pathname === "/sign-in";
 
 // After another sign-in, the token of this page's form is not valid any more.
 async function renewToken() {
@@ -173,8 +151,30 @@ async function renewToken() {
   if (token) editor.elements.csrf.value = token.value;
 }
 
+// Stops the models that write. Their end comes as an event; until then their state is "Cancelling…".
+async function stopModels(button) {
+  const writing = [...editor.querySelectorAll("[data-events]:not([data-cancelling])")];
+  if (!writing.length) return;
+  const reversals = writing.map(showCancelling);
+  try {
+    if ("expired" in editor.dataset) await renewToken();
+    const answer = await fetch(editor.action, { method: "POST", body: new FormData(editor, button), headers: { Accept: "text/html" } });
+    const fresh = html(await answer.text());
+    if (isSignIn(answer)) {
+      editor.dataset.expired = "";
+      throw new Error("your sign-in has expired");
+    }
+    if (!fresh.getElementById("editor")) throw new Error(fresh.querySelector("h1")?.textContent || answer.statusText);
+    editor.elements.question.focus();
+  } catch (error) {
+    reversals.forEach((reverse) => reverse());
+    failed(`The model was not stopped: ${error.message}.`, "expired" in editor.dataset);
+  }
+}
+
 // Returns whether the server accepted what was sent.
 async function send(button) {
+  if (button?.value === "stop") { stopModels(button); return false; }
   if (editor.ariaBusy === "true" || !button) return false;
   editor.ariaBusy = "true";
   if ("expired" in editor.dataset) await renewToken();
@@ -182,17 +182,12 @@ async function send(button) {
   try {
     const answer = await fetch(editor.action, { method: "POST", body: sent, headers: { Accept: "text/html" } });
     const fresh = html(await answer.text());
-    if (new URL(answer.url).pathname === "/sign-in") {
+    if (isSignIn(answer)) {
       editor.dataset.expired = "";
       failed("Nothing was sent, because your sign-in has expired. What you wrote is still here.", true);
       return false;
     }
     if (!fresh.getElementById("editor")) throw new Error(fresh.querySelector("h1")?.textContent || answer.statusText);
-    // Its message is shown already, and its end comes as an event.
-    if (action === "stop") {
-      editor.elements.question.focus();
-      return false;
-    }
     if (answer.redirected) accepted(action, before, sent, answer.url);
     showAnswer(fresh, [...fresh.getElementById("notices").children]);
     const of = action.split(".")[0];
@@ -255,7 +250,7 @@ if (editor) {
   // The fields as the server sent them: somebody may have written before this script was there.
   const asItCame = editor.cloneNode(true);
   asItCame.reset();
-  highlight(document.getElementById("value"));
+  mirror(document.getElementById("value"), editor);
   preview();
   grow(editor);
   unsaved(asItCame);

@@ -8,14 +8,26 @@ const found = palette.querySelector("ul");
 const PALETTE_PAUSE_MS = 150;
 let paletteTimer = 0;
 let prompts = [];
+// While prompts are looked for, and whether Enter was pressed meanwhile.
+let [looking, entered] = [false, false];
 
 // What is on this page to go to, each address once.
 function places() {
-  const links = document.querySelectorAll("nav[aria-label=Main] a, .tabs a, .switcher a, main .actions a[href], .me a");
+  const links = document.querySelectorAll("nav[aria-label=Main] a, .tabs a, .switcher a, main .actions a[href], .me a, [data-places] a");
   return [...new Map([...links].map((link) => [link.href, link])).values()];
 }
 
 const words = (element) => element.textContent.trim().replace(/\s+/g, " ");
+
+// The search of all sessions for the words, the last of the results.
+function search() {
+  const text = wanted.value.trim();
+  if (!text || !palette.dataset.sessions) return [];
+  const link = document.createElement("a");
+  link.href = `${palette.dataset.sessions}?q=${encodeURIComponent(text)}`;
+  link.textContent = `Search sessions for “${text}”`;
+  return [link];
+}
 
 // The buttons of this page's forms that lack no text. Names that several elements share are left out.
 function actions() {
@@ -40,9 +52,9 @@ function list() {
   const fits = (place) => asked.every((word) => place.textContent.toLowerCase().includes(word));
   // Found prompts may come when somebody has gone down the list already.
   const chosen = found.contains(document.activeElement) && document.activeElement.textContent;
-  found.replaceChildren(...[...actions(), ...places(), ...prompts].filter(fits).map(entry));
+  found.replaceChildren(...[...actions(), ...places(), ...prompts].filter(fits).map(entry), ...search().map(entry));
   if (chosen) ([...found.querySelectorAll("a, button")].find((one) => one.textContent === chosen) || wanted).focus();
-  palette.querySelector("[role=status]").textContent = found.children.length ? "" : "Nothing has this name.";
+  palette.querySelector("[role=status]").textContent = found.children.length > search().length ? "" : "Nothing has this name.";
 }
 
 // The prompts with the text in their names, found like in the list of prompts.
@@ -53,12 +65,15 @@ async function findPrompts() {
     if (text !== wanted.value.trim()) return;
     prompts = [...page.querySelectorAll("tbody th a")].slice(0, 20);
   } catch { prompts = []; }
+  looking = false;
   list();
+  if (entered) found.querySelector("a, button")?.click();
 }
 
 function openPalette() {
   wanted.value = "";
   prompts = [];
+  [looking, entered] = [false, false];
   list();
   palette.showModal();
 }
@@ -66,7 +81,9 @@ function openPalette() {
 wanted.addEventListener("input", () => {
   list();
   clearTimeout(paletteTimer);
-  if (palette.dataset.prompts) paletteTimer = setTimeout(findPrompts, PALETTE_PAUSE_MS);
+  if (!palette.dataset.prompts) return;
+  [looking, entered] = [true, false];
+  paletteTimer = setTimeout(findPrompts, PALETTE_PAUSE_MS);
 });
 
 palette.addEventListener("keydown", (event) => {
@@ -77,7 +94,10 @@ palette.addEventListener("keydown", (event) => {
     const next = links.indexOf(document.activeElement) + step;
     (links[next] ?? (next < 0 ? wanted : links.at(-1))).focus();
   }
-  if (event.key === "Enter" && event.target === wanted && links.length) links[0].click();
+  if (event.key === "Enter" && event.target === wanted && links.length) {
+    if (looking && links.length === search().length) entered = true;
+    else links[0].click();
+  }
 });
 
 // A click outside a dialog closes it.

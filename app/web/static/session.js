@@ -62,6 +62,10 @@ function watch() {
 
 // + and -: rates the session. j and k: the next turn and the one before; J and K: the next entry of the log and the one before.
 function step(by) {
+  if (!turns) {
+    const links = [...document.querySelectorAll("[data-worked] th a")];
+    return links[Math.max(0, Math.min(links.length - 1, links.indexOf(document.activeElement) + by))]?.focus();
+  }
   const all = [...turns.querySelectorAll(".turn")];
   const focused = all.indexOf(document.activeElement.closest(".turn"));
   const reached = focused >= 0 ? focused : all.findLastIndex((turn) => turn.getBoundingClientRect().top < 40);
@@ -85,7 +89,7 @@ document.addEventListener("keydown", (event) => {
   if (pressed) return pressed.click();
   const neighbour = document.querySelector(`a[data-go="${CSS.escape(event.key)}"]`);
   if (neighbour) return neighbour.click();
-  if (!turns || !["j", "k", "e"].includes(event.key)) return;
+  if (!(turns ? ["j", "k", "e"] : ["j", "k"]).includes(event.key)) return;
   event.preventDefault();
   if (event.key === "e") nextError();
   else step(event.key === "j" ? 1 : -1);

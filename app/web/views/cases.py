@@ -12,6 +12,7 @@ from app.errors import Invalid
 from app.http.access import ByRole
 from app.models.cases import TestCaseRow
 from app.models.organizations import Role
+from app.models.runs import RunRow
 from app.replay.case_limits import TURNS_MAX
 from app.replay.cases import load_case
 from app.schemas.base import load
@@ -102,10 +103,37 @@ def _extent(row: TestCaseRow) -> str:
 
 @dataclass(frozen=True, slots=True)
 class BegunCase:
-    """The fields of a test case by hand; `values` are the names of the placeholders' values, by key."""
+    """The fields of a test case by hand; `values` are the names of the placeholders' values, by key.
+
+    `run_id` is the run that they come from, `lacks` the reasons why they are not all of it, each a sentence.
+    """
 
     turns: Sequence[Mapping[str, str]]
     values: Mapping[str, str | None]
+    run_id: int | None = None
+    lacks: Sequence[str] = ()
+
+
+def _begun_from(run: RunRow) -> BegunCase:
+    """Return the question of a run, and its answer if that is whole and answers only this question."""
+    lacks = []
+    whole = run.status == "done" and bool(run.answer)
+    if not run.finished:
+        lacks.append("The run has not ended, so it has no answer yet.")
+    elif run.status == "cancelled":
+        lacks.append("The run was cancelled, so it has no whole answer.")
+    elif run.status == "failed":
+        lacks.append("The run failed, so it has no answer.")
+    elif not run.answer:
+        lacks.append("The model answered with no text.")
+    if run.request.history:
+        lacks.append("The question continues a conversation, which this form leaves out: add its turns.")
+    if run.request.files:
+        lacks.append("The question had files, and a test case has none.")
+    if not whole:
+        lacks.append("Write the answer that you expect.")
+    turn = {"question": run.question, "expectedAnswer": (run.answer or "") if whole else ""}
+    return BegunCase([turn], run.request.resolved, run.id, lacks)
 
 
 class WriteTestCase(PromptPage):
@@ -118,20 +146,26 @@ class WriteTestCase(PromptPage):
     refusals = (Invalid,)
 
     def get(self, visit: Visit, prompt_id: int) -> Reply:
+        begun = self._begun(visit, prompt_id)
+        if isinstance(begun, Redirect):
+            return begun
         content = self.services.prompts.content(project_id=visit.project_id, prompt_id=prompt_id, productive=False)
         choices = [
             (placeholder.key, [("", "Default value"), *((value.name, value.name) for value in placeholder.values)])
             for placeholder in content.placeholders
         ]
-        return show("test_case_new.html", content=content, choices=choices, begun=self._begun(visit))
+        return show("test_case_new.html", content=content, choices=choices, begun=begun)
 
-    def _begun(self, visit: Visit) -> BegunCase:
+    def _begun(self, visit: Visit, prompt_id: int) -> BegunCase | Redirect:
+        """Return the form's first values, or a redirect to the form of the prompt that made the run."""
         run_id = visit.identifier("run")
         if visit.form.fields or run_id is None:
             more = [{"question": "", "expectedAnswer": ""}] if visit.form.flag("more") else []
             return BegunCase([*written_turns(visit.form), *more][:TURNS_MAX], visit.form.selections())
         run = self.services.runs.get(project_id=visit.project_id, run_id=run_id)
-        return BegunCase([{"question": run.question, "expectedAnswer": run.answer or ""}], run.request.resolved)
+        if run.prompt_id != prompt_id:
+            return Redirect(f"{visit.base}/prompts/{run.prompt_id}/test-cases/new?run={run_id}")
+        return _begun_from(run)
 
     def post(self, visit: Visit, prompt_id: int) -> Reply:
         if visit.form.flag("more"):
@@ -176,7 +210,7 @@ class DeleteTestCase(PromptPage):
         row = self.services.test_cases.get(project_id=visit.project_id, test_case_id=test_case_id)
         return confirm(
             visit,
-            title=f"Delete {row.name}?",
+            title=f"Delete “{row.name}”?",
             text="Its turns and checks are lost. What its replays found stays, and so does the session behind it.",
             button="Delete the test case",
             back=f"{visit.base}/test-cases/{test_case_id}",

@@ -23,6 +23,8 @@ from app.web.visit import Visit
 
 CASES_MAX = 200
 VIOLATIONS_MAX = 20
+REPLAYS_MAX = 6
+"""Replays that are named for each violation."""
 OTHERS_MAX = 20
 VERDICTS = [("", "All experiments")] + [
     (verdict, labels.EXPERIMENTS[verdict][0].capitalize()) for verdict in ("passed", "failed", "inconclusive")
@@ -135,6 +137,7 @@ class ExperimentPage(PromptPage):
             failures=failures_of(shown.to_look_at, results),
             markdown=shown.markdown(results),
             violations_max=VIOLATIONS_MAX,
+            replays_max=REPLAYS_MAX,
         )
 
     def _results(self, project_id: int, replay_ids: Sequence[int]) -> dict[int, dict[str, Any]]:

@@ -121,7 +121,7 @@ class DeleteLabel(PromptPage):
         stored = self.services.labels.get(project_id=visit.project_id, prompt_id=prompt_id, name=label)
         return confirm(
             visit,
-            title=f"Delete the label {stored.name}?",
+            title=f"Delete the label “{stored.name}”?",
             text="Callers that use it get 404 from then on. The versions stay.",
             button="Delete the label",
             back=f"{visit.base}/prompts/{prompt_id}/versions",

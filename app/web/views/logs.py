@@ -17,7 +17,7 @@ from app.models.run_log import DRAFT, RunEntry
 from app.schemas.base import load
 from app.services.prompt_log.query import Entry, LogFilter
 from app.timestamps import iso
-from app.web.list_queries import LOG_NAMES, LOG_STATUSES, log_query
+from app.web.list_queries import LOG_NAMES, LOG_RANGES, LOG_STATUSES, log_query
 from app.web.lists import Query, chosen_of, filters_of
 from app.web.page import PAGE_SIZE, Page, PromptPage, Redirect, Reply, show
 from app.web.presenters.marks import HIT_KINDS, pieces, place_of
@@ -33,14 +33,9 @@ ORDERS = [
     ("cost", "Highest cost first"),
     ("errors", "Most errors first"),
 ]
-RANGES = (
-    ("Score", "minScore", "maxScore", "any"),
-    ("Cost, US dollars", "minCost", "maxCost", "any"),
-    ("Duration, ms", "minDurationMs", "maxDurationMs", "any"),
-)
 INCLUDED = [("", "With steps or words"), ("all", "All, health checks, too")]
 FOLDED = {"include", "search", "version", "model", "score", "from", "to"} | {
-    name for _, *names, _ in RANGES for name in names
+    name for _, *names, _ in LOG_RANGES for name in names
 }
 VERSIONS_SHOWN = 100
 
@@ -76,7 +71,7 @@ class PromptLogsPage(PromptPage):
             statuses=LOG_STATUSES,
             orders=ORDERS,
             sorted=page.sorted,
-            ranges=RANGES,
+            ranges=LOG_RANGES,
             included=INCLUDED,
             hit_kinds=HIT_KINDS,
             pieces=pieces,

@@ -21,9 +21,12 @@ class EntryPage(PromptPage):
         if visit.came_from.of_sessions:
             return [("Sessions", f"{visit.base}/sessions{visit.came_from.address}")]
         prompt = f"{visit.base}/prompts/{head.id}"
+        of_prompt = [("Prompts", f"{visit.base}/prompts"), (head.name, prompt)]
+        if finding := visit.came_from.finding:
+            back = f"{prompt}/findings/{finding}{visit.came_from.address}"
+            return [*of_prompt, ("Findings", f"{prompt}/findings"), ("Finding", back)]
         return [
-            ("Prompts", f"{visit.base}/prompts"),
-            (head.name, prompt),
+            *of_prompt,
             ("Logs", f"{prompt}/logs{visit.came_from.address}"),
         ]
 
@@ -50,6 +53,17 @@ class EntryPage(PromptPage):
             if entries:
                 return _to_entry(visit, origin, entries[min(step, 0)])
         return _stay(visit, f"This is the {'first' if step < 0 else 'last'} entry of the list.")
+
+    def in_finding(self, visit: Visit, prompt_id: int, session: tuple[int, str]) -> Redirect:
+        """Redirect to the session of the finding after or before this one, or back to the finding if there is none."""
+        origin, step = visit.came_from, -1 if visit.query.get("go") == "previous" else 1
+        prompt = f"{visit.base}/prompts/{prompt_id}"
+        found = self.services.findings.after(
+            project_id=visit.project_id, prompt_id=prompt_id, finding_id=origin.finding, session=session, step=step
+        )
+        if found is None:
+            return Redirect(f"{prompt}/findings/{origin.finding}{origin.address}", "The finding has no more sessions.")
+        return Redirect(f"{visit.base}/sessions/{found}{origin.to_entry}")
 
     def _listed(self, visit: Visit, prompt_id: int, origin: ListOrigin) -> tuple[Sequence[Any], Pages]:
         query, now = origin.parameters, self.container.now()

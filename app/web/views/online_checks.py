@@ -109,7 +109,7 @@ class RemoveOnlineCheck(PromptPage):
         check = self.services.online_checks.get(project_id=visit.project_id, check_id=check_id)
         return confirm(
             visit,
-            title=f"Remove the check {check.name[:100]}?",
+            title=f"Remove the check “{check.name[:100]}”?",
             text="No more turns are checked. The scores that it gave stay.",
             button="Remove the check",
             back=_list_of(visit, check),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import redis
-from reprise_formats.formats import plural
+from reprise_formats.formats import number, plural
 
 from app.errors import Unavailable
 from app.http.access import ByRole
@@ -35,6 +35,8 @@ class OperationsView(Page):
         return show(
             "operations.html",
             activity=activity,
+            spans_rate=_rate(activity.spans_per_minute),
+            runs_rate=_rate(activity.runs_per_minute),
             spans_by_minute=_by_minute([spans for spans, _ in activity.history]),
             runs_by_minute=_by_minute([runs for _, runs in activity.history]),
             queues=[(state, _queue(state)) for state in activity.queues],
@@ -47,6 +49,11 @@ class OperationsView(Page):
                 ("Calls of models", activity.provider),
             ],
         )
+
+
+def _rate(per_minute: float) -> str:
+    """Return two digits of a small rate, and the whole number of a larger one."""
+    return number(round(per_minute)) if per_minute >= 10 or per_minute == 0 else f"{per_minute:.2g}"
 
 
 def _by_minute(counts: Sequence[int]) -> list[tuple[str, int]]:
@@ -77,9 +84,9 @@ def troubles(activity: Operations) -> list[Figure]:
         ("let through uncounted, as Redis was away", activity.rate_limit_not_counted, "warn"),
         ("calls of models failed", activity.provider_errors, "bad"),
         ("messages tried again", activity.retries, "warn"),
-        ("messages given up", activity.dead_letters, "bad"),
+        ("failed messages", activity.dead_letters, "bad"),
         ("transactions tried again after a lock", activity.lock_retries, ""),
-        ("waits for a database connection given up", activity.pool_timeouts, "bad"),
+        ("timed out waits for a database connection", activity.pool_timeouts, "bad"),
         ("jobs of the clock failed", activity.clock_failures, "bad"),
     ]
     return [("requests", activity.requests, ""), *(figure for figure in counted if figure[1])]

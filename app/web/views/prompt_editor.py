@@ -73,6 +73,7 @@ class PromptEditorView(_Editing):
             state=editor.draft_state(newest.content.commit_hash, committed=draft.head.committed),
             fields=fields.with_blanks(),
             unsaved=fields != stored,
+            guard_map=self.services.guard_maps.newest(project_id=visit.project_id, prompt_id=prompt_id),
             drifted=self.services.instructions.newest_differs(project_id=visit.project_id, prompt_id=prompt_id),
             models=editor.model_choices(models, lacking, fields.model),
             fallbacks=[("", "None: the run fails"), *editor.model_choices(models, lacking, fields.fallback)],

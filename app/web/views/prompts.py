@@ -87,7 +87,7 @@ class Archive(PromptPage):
         head = self.head(visit, prompt_id)
         return confirm(
             visit,
-            title=f"Archive {head.name}?",
+            title=f"Archive “{head.name}”?",
             text="Callers that run it get 404 until it is unarchived. Nothing is deleted: its versions, "
             "test cases and logs come back with it.",
             button="Archive the prompt",

@@ -10,13 +10,14 @@ from reprise_formats.formats import plural
 
 from app.http.access import ByRole
 from app.models.organizations import Role
+from app.models.replays import ReplayRow
 from app.replay.types import TestCase
 from app.schemas.base import load
 from app.schemas.replays import VerdictSchema
 from app.services.replays.history import BatchEntry
 from app.services.replays.views import ReplayView as ReplayDetails
 from app.web.page import PromptPage, Redirect, Reply, confirm, show
-from app.web.presenters.replay import batch_progress, shown_turns
+from app.web.presenters.replay import batch_progress, batch_title, shown_turns
 from app.web.presenters.replay_findings import FIRST, first_trouble
 from app.web.presenters.replay_parts import ReplayPart, part_of
 from app.web.presenters.replay_violations import LISTED, kinds_by_anchor, placed_violations
@@ -76,20 +77,30 @@ class BatchView(PromptPage):
 
     def get(self, visit: Visit, replay_id: int) -> Reply:
         entries = self.services.replay_history.batch(project_id=visit.project_id, replay_id=replay_id)
+        first = entries[0].row
+        version = first.candidate_commit if first.candidate_kind == "version" else self._version(first)
+        messages = self.services.versions.messages(prompt_id=first.prompt_id, hashes={version} if version else ())
         not_passed = [entry for entry in entries if entry.row.finished and entry.row.status != "passed"]
         return show(
             "replay_batch.html",
-            head=self.head(visit, entries[0].row.prompt_id),
+            head=self.head(visit, first.prompt_id),
+            title=batch_title(first, version),
+            message=messages.get(version or "", ""),
+            version=version,
             entries=not_passed if visit.query.get("show") == "failed" else entries,
             progress=batch_progress([entry.row for entry in entries]),
             not_passed=len(not_passed),
             failed=any(entry.row.status == "failed" for entry in not_passed),
             newly_failing=sum(entry.newly_failing for entry in entries),
-            first=entries[0].row,
+            first=first,
             tokens=sum(entry.row.prompt_tokens + entry.row.completion_tokens for entry in entries),
             cost=sum(entry.row.prompt_cost_usd + entry.row.completion_cost_usd for entry in entries),
             again=_to_run_again(entries),
         )
+
+    def _version(self, row: ReplayRow) -> str | None:
+        """Return the version with the content of a draft; an overlay or a program is no version."""
+        return self.services.replay_history.version_of(row) if row.candidate_kind == "draft" else None
 
 
 def _to_run_again(entries: Sequence[BatchEntry]) -> list[int]:

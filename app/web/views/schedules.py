@@ -20,12 +20,21 @@ from app.web.visit import Visit
 KINDS = [
     ("experiment", "Experiment: the draft against the newest version"),
     ("watch", "Watch: the newest version against its own past"),
+    ("suite-coverage", "Coverage: what a suite represents of the last week’s sessions"),
 ]
 MARKED = ("dropped", "suspected")
 """The states of test cases that have a curve."""
 CURVES_MAX = 20
 CaseKey = tuple[int, int]
-NEW = {"kind": "experiment", "cron": "0 3 * * *", "timezone": "UTC", "suite": "", "repeats": "", "cost": ""}
+NEW = {
+    "kind": "experiment",
+    "cron": "0 3 * * *",
+    "timezone": "UTC",
+    "suite": "",
+    "repeats": "",
+    "cost": "",
+    "coverage": "",
+}
 
 
 class SchedulesPage(PromptPage):
@@ -67,6 +76,12 @@ class SchedulePage(PromptPage):
             view=view,
             watching=watching,
             curve=[(day_label(run.due_at), shown.played.passed / shown.played.total) for run, shown in ended],
+            newest=next((run.coverage for run in page.entries if run.coverage), None),
+            coverage=[
+                (day_label(run.due_at), run.coverage.share)
+                for run in reversed(page.entries)
+                if run.coverage and run.coverage.share is not None
+            ],
             shares=_shares(watching, [shown for _, shown in ended]) if watching else {},
             last=ended[-1][0] if ended and "cursor" not in visit.query else None,
             runs=page.entries,
@@ -117,8 +132,8 @@ class DeleteSchedule(PromptPage):
         view = self.services.schedules.get(project_id=visit.project_id, schedule_id=schedule_id)
         return confirm(
             visit,
-            title=f"Delete the schedule {view.row.cron}?",
-            text="It starts no more experiments, and its history is deleted. Its experiments stay.",
+            title=f"Delete the schedule “{view.row.cron}”?",
+            text="It starts nothing more, and its history is deleted. Its experiments stay.",
             button="Delete the schedule",
             back=f"{visit.base}/schedules/{schedule_id}",
         )
@@ -150,7 +165,12 @@ def _sent(form: Form) -> dict[str, Any]:
         "suite": form.text("suite") or None,
         "repeats": form.number_if_given("repeats", "Repeats"),
         "maxCost": form.number_if_given("cost", "Cost of a run"),
+        "minCoverage": _share_of(form.number_if_given("coverage", "Least coverage")),
     }
+
+
+def _share_of(percent: float | None) -> float | None:
+    return None if percent is None else percent / 100
 
 
 def _given(row: ScheduleRow) -> Mapping[str, str]:
@@ -161,4 +181,5 @@ def _given(row: ScheduleRow) -> Mapping[str, str]:
         "suite": row.suite or "",
         "repeats": "" if row.repeats is None else str(row.repeats),
         "cost": "" if row.max_cost is None else f"{row.max_cost:.15g}",
+        "coverage": "" if row.min_coverage is None else f"{100 * row.min_coverage:.6g}",
     }

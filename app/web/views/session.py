@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import urlencode
 
-from app.errors import Invalid, require
+from app.errors import require
 from app.models.scores import ScoreRow
-from app.otlp.evaluations import COMMENT_MAX
+from app.services.scores.service import THUMBS
 from app.services.sessions.service import Session
 from app.sessions.types import ShownSpan
 from app.values.json import json_text
@@ -18,6 +18,7 @@ from app.web.presenters.marks import marks_of
 from app.web.presenters.session import BARS, low_scores, next_errors, shown_turns, text_of, timeline, users_of
 from app.web.presenters.session_files import download_of
 from app.web.presenters.texts import WHOLE, block
+from app.web.views.findings import ScoreForm, comment_of
 from app.web.views.neighbours import EntryPage
 from app.web.visit import Visit
 
@@ -31,7 +32,10 @@ class SessionView(EntryPage):
             project_id=visit.project_id, session_id=session_id, turn=turn, piece=piece
         )
         if "go" in visit.query:
+            if visit.came_from.finding:
+                return self.in_finding(visit, part.session.prompt_id, (part.summary.start_ns, session_id))
             return self.neighbour(visit, part.session.prompt_id, session_id)
+        form = ScoreForm.read(visit.came_from.parameters) if visit.came_from.finding else None
         head = self.head(visit, part.session.prompt_id)
         return show(
             "session.html",
@@ -48,15 +52,18 @@ class SessionView(EntryPage):
             next_errors=next_errors(part),
             users=users_of(part.session),
             marks=marks_of(visit.query.get("q", "")),
-            thumb=(thumb := self._thumb(visit, session_id)),
+            thumb=(thumb := self._rating(visit, session_id, THUMBS)),
+            form=form,
+            given=self._rating(visit, session_id, form.name) if form else None,
             whole=[score for score in part.session.scores if score.session_key and score != thumb],
             low=low_scores(part.session),
         )
 
-    def _thumb(self, visit: Visit, session_id: str) -> ScoreRow | None:
-        """Return the viewer's rating."""
-        user_id = visit.actor.id or 0
-        return self.services.scores.thumb(project_id=visit.project_id, session_id=session_id, user_id=user_id)
+    def _rating(self, visit: Visit, session_id: str, name: str) -> ScoreRow | None:
+        """Return the viewer's score of the session."""
+        return self.services.scores.rating(
+            project_id=visit.project_id, session_id=session_id, user_id=visit.actor.id or 0, name=name
+        )
 
     def _versions(self, session: Session) -> dict[str, str]:
         """Return the messages of the versions that turns name. Programs may name versions that do not exist."""
@@ -69,15 +76,12 @@ class RateSession(PromptPage):
 
     def post(self, visit: Visit, session_id: str) -> Reply:
         good = visit.form.choice("thumb", {"up", "down"}) == "up"
-        comment = visit.form.text("comment").strip()
-        if len(comment) > COMMENT_MAX:
-            raise Invalid(f"comment: Must have at most {COMMENT_MAX:,} characters.")
         self.services.scores.rate(
             project_id=visit.project_id,
             session_id=session_id,
             user_id=visit.actor.id or 0,
-            good=good,
-            comment=comment,
+            value=good,
+            comment=comment_of(visit.form),
             actor=visit.actor,
         )
         message = "The session is rated good." if good else "The session is rated bad."
@@ -90,12 +94,13 @@ class RateSession(PromptPage):
 
 
 class RemoveRating(PromptPage):
-    """Removes the viewer's rating. Without one nothing happens."""
+    """Removes the viewer's rating, or their score with the query's name. Without one nothing happens."""
 
     def post(self, visit: Visit, session_id: str) -> Reply:
         of_session: dict[str, Any] = {"project_id": visit.project_id, "session_id": session_id}
-        if thumb := self.services.scores.thumb(**of_session, user_id=visit.actor.id or 0):
-            self.services.scores.remove(project_id=visit.project_id, score_id=thumb.id, actor=visit.actor)
+        name = visit.query.get("name") or THUMBS
+        if rating := self.services.scores.rating(**of_session, user_id=visit.actor.id or 0, name=name):
+            self.services.scores.remove(project_id=visit.project_id, score_id=rating.id, actor=visit.actor)
         return Redirect(_path(visit, session_id), "Your rating is removed.")
 
 

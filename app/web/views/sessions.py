@@ -18,7 +18,7 @@ from app.schemas.base import load
 from app.schemas.session_filters import FilterQuerySchema, SavedFilterSchema
 from app.schemas.sessions import SessionExportSchema
 from app.services.sessions.filters import YESTERDAY
-from app.web.list_queries import chosen_sessions, session_query
+from app.web.list_queries import SESSION_RANGES, chosen_sessions, session_query
 from app.web.page import PAGE_SIZE, Page, Redirect, Reply, confirm, show
 from app.web.presenters.marks import HIT_KINDS, pieces, place_of
 from app.web.views.logs import INCLUDED, TIMES
@@ -46,17 +46,10 @@ FILTERS = (
     ("failedTool", "Tool failed", "text"),
     ("score", "Score", "text"),
 )
-RANGES = (
-    ("Score", "minScore", "maxScore", "any"),
-    ("Turns", "minTurns", "maxTurns", "1"),
-    ("Tokens", "minTokens", "maxTokens", "1"),
-    ("Cost, US dollars", "minCost", "maxCost", "any"),
-    ("Duration, ms", "minDurationMs", "maxDurationMs", "1"),
-)
 FOLDED = (
     {"include"}
     | {name for name, _, _ in FILTERS}
-    | {name for _, least, most, _ in RANGES for name in (least, most)}
+    | {name for _, least, most, _ in SESSION_RANGES for name in (least, most)}
     | {"from", "to"}
 )
 
@@ -110,7 +103,13 @@ class SessionsPage(Page):
             pieces=pieces,
             place_of=place_of,
             included=INCLUDED,
-            **{"orders": ORDERS, "statuses": STATUSES, "times": SESSION_TIMES, "filters": FILTERS, "ranges": RANGES},
+            **{
+                "orders": ORDERS,
+                "statuses": STATUSES,
+                "times": SESSION_TIMES,
+                "filters": FILTERS,
+                "ranges": SESSION_RANGES,
+            },
         )
 
     def post(self, visit: Visit) -> Reply:

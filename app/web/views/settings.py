@@ -11,7 +11,7 @@ from app.errors import Invalid
 from app.models.audit_log import Action
 from app.models.data_policies import DataPolicy
 from app.models.organizations import Role
-from app.otlp.masking import MASK
+from app.otlp.masking import MASK, RULES_MAX
 from app.schemas.base import load
 from app.schemas.organization import DataPolicySchema
 from app.services.accounts.keys import ADMIN, DEFAULT_SCOPES
@@ -19,6 +19,7 @@ from app.services.accounts.projects import checked_name
 from app.services.data.removal import COUNTED
 from app.web.forms import Form, checked_choice
 from app.web.page import PAGE_SIZE, Redirect, Reply, SettingsPage, confirm, show
+from app.web.views.settings_alerts import METRICS
 from app.web.visit import Visit
 
 EXPIRIES = [("", "Never"), ("30", "In 30 days"), ("90", "In 90 days"), ("365", "In a year")]
@@ -47,10 +48,14 @@ LOST = {
     "replays": "replay",
     "calibrations": "calibration",
     "experiments": "experiment",
+    "known_verdicts": "kept verdict",
+    "judge_audits": "judge audit",
+    "schedule_runs": "scheduled run",
     "rejected_spans": "rejected span",
+    "findings": "decided finding",
 }
-SPARE_RULES = 3
 TEST_CASE_ACTIONS = (Action.TEST_CASE_CREATED, Action.TEST_CASE_CHANGED)
+ALERT_RULE_ACTIONS = (Action.ALERT_RULE_CREATED, Action.ALERT_RULE_CHANGED, Action.ALERT_RULE_REMOVED)
 
 
 class Keys(SettingsPage):
@@ -83,7 +88,7 @@ class RevokeKey(SettingsPage):
         key = self.services.keys.get(project_id=visit.project_id, key_id=key_id)
         return confirm(
             visit,
-            title=f"Revoke {key.name}?",
+            title=f"Revoke the key “{key.name}”?",
             text=f"Whatever uses the key rp_…{key.last_four} is refused within 5 seconds. This can't be undone.",
             button="Revoke the key",
             back=f"{visit.base}/settings/keys",
@@ -188,23 +193,35 @@ class ProjectSettings(SettingsPage):
         return Redirect(f"{visit.base}/settings/project", "The project is renamed.")
 
 
+Rules = list[dict[str, str]]
+
+
 class DataPolicySettings(SettingsPage):
     """The days that the project keeps its data, and the rules that mask it before it is stored."""
 
     refusals = (Invalid,)
 
     def get(self, visit: Visit) -> Reply:
-        """Show the policy or the sent form, with empty rules to fill in."""
-        policy = self.services.data_policies.get(project_id=visit.project_id)
-        rules = policy_body(visit.form)["masking"] if visit.problem else policy.masking
+        """Show the policy or the sent form."""
+        policy, form = self.services.data_policies.get(project_id=visit.project_id), visit.form
+        rules, focused = self._rules(visit) if form.fields else (policy.masking, None)
+        stored = [(field, label, getattr(policy, name) or "") for field, name, label in DAYS]
         return show(
             "settings_data.html",
-            days=[(field, label, getattr(policy, name)) for field, name, label in DAYS],
-            rules=[*rules, *[{"kind": "pattern", "value": "", "replacement": MASK}] * SPARE_RULES],
+            days=[(field, label, form.text(field)) for field, _, label in DAYS] if form.fields else stored,
+            rules=rules,
+            rules_max=RULES_MAX,
+            unsaved=bool(form.fields),
+            focused=focused,
         )
 
     def post(self, visit: Visit) -> Reply:
-        """Save the policy. If it removes stored data, ask for confirmation first."""
+        """Save the policy. If it removes stored data, ask for confirmation first.
+
+        A form that adds or removes a rule is only shown again.
+        """
+        if visit.form.text("do", "save") != "save":
+            return self.get(visit)
         try:
             policy: DataPolicy = load(DataPolicySchema(), policy_body(visit.form))
             if not visit.form.text("confirmed") and (lost := self._lost(visit, policy)):
@@ -213,6 +230,12 @@ class DataPolicySettings(SettingsPage):
         except Invalid as error:
             raise Invalid(_labelled(str(error))) from error
         return Redirect(f"{visit.base}/settings/data", "Saved.")
+
+    def _rules(self, visit: Visit) -> tuple[Rules, int | None]:
+        """Return the sent rules to show again, like `_edited`. A problem numbers the rules that have a value."""
+        if visit.problem:
+            return policy_body(visit.form)["masking"], None
+        return _edited(sent_rules(visit.form), visit.form.text("do"))
 
     def _lost(self, visit: Visit, policy: DataPolicy) -> list[str]:
         """Return the stored rows that the policy would remove, in words; empty if it keeps data at least as long."""
@@ -241,14 +264,31 @@ def _counted(count: int, noun: str) -> str:
     return plural(count, noun) if count < COUNTED else f"more than {plural(COUNTED - 1, noun)}"
 
 
+def sent_rules(form: Form) -> Rules:
+    """Return the masking rules of a form, also those without a value."""
+    rules = zip(form.texts("kind"), form.texts("value"), form.texts("replacement"), strict=False)
+    return [dict(zip(("kind", "value", "replacement"), rule, strict=True)) for rule in rules]
+
+
+def _edited(rules: Rules, do: str) -> tuple[Rules, int | None]:
+    """Return the rules after "add" or "remove.<index>", and the index of the rule that gets the focus.
+
+    This index is the number of rules if the button that adds one gets the focus, and None if nothing changed.
+    """
+    action, _, index = do.partition(".")
+    if action == "add" and len(rules) < RULES_MAX:
+        return [*rules, {"kind": "pattern", "value": "", "replacement": MASK}], len(rules)
+    if action == "remove" and index.isascii() and index.isdigit() and len(index) < 4 and int(index) < len(rules):
+        left = [rule for at, rule in enumerate(rules) if at != int(index)]
+        return left, int(index)
+    return rules, None
+
+
 def policy_body(form: Form) -> dict[str, Any]:
     """Return the API's body. An empty number of days means forever; a rule without a value is omitted."""
-    rules = zip(form.texts("kind"), form.texts("value"), form.texts("replacement"), strict=False)
     return {
         "retentionDays": {field: _days(form.text(field).strip()) for field, _, _ in DAYS},
-        "masking": [
-            dict(zip(("kind", "value", "replacement"), rule, strict=True)) for rule in rules if rule[1].strip()
-        ],
+        "masking": [rule for rule in sent_rules(form) if rule["value"].strip()],
     }
 
 
@@ -281,4 +321,16 @@ class Audit(SettingsPage):
         }
         names = self.services.test_cases.names(project_id=visit.project_id, ids=set(ids.values()))
         cases = {entry_id: (case_id, names[case_id]) for entry_id, case_id in ids.items() if case_id in names}
-        return show("settings_audit.html", entries=page.entries, cases=cases, pages=visit.pages(page.next_cursor))
+        metrics = dict(METRICS)
+        subjects = {
+            entry.id: metrics[entry.subject].lower()
+            for entry in page.entries
+            if entry.action in ALERT_RULE_ACTIONS and entry.subject in metrics
+        }
+        return show(
+            "settings_audit.html",
+            entries=page.entries,
+            cases=cases,
+            subjects=subjects,
+            pages=visit.pages(page.next_cursor),
+        )

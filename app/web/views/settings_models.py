@@ -73,7 +73,7 @@ class RemoveModel(SettingsPage):
         stored = require(custom, "The organization has no such custom model.")
         return confirm(
             visit,
-            title=f"Remove {stored.name}?",
+            title=f"Remove the model “{stored.name}”?",
             text="Prompts that name it can't be run until they name another model. Its answers stay in the logs.",
             button="Remove the model",
             back=f"{visit.base}/settings/models",
@@ -138,7 +138,7 @@ class ClearCredential(SettingsPage):
             visit,
             title=f"Remove the credential for {labels.VENDORS[vendor]}?",
             text="The key is lost here. Prompts on this vendor's models fail until another one is stored, unless the "
-            "instance's own settings hold one.",
+            "server's environment has one.",
             button="Remove the credential",
             back=_credentials(visit),
         )

@@ -176,7 +176,7 @@ class DeleteSuite(PromptPage):
         view = self.services.suites.get(project_id=visit.project_id, suite_id=suite_id)
         return confirm(
             visit,
-            title=f"Delete the suite {view.row.name}?",
+            title=f"Delete the suite “{view.row.name}”?",
             text="Its test cases stay. Gates and schedules that name it are refused from then on.",
             button="Delete the suite",
             back=f"{visit.base}/suites/{suite_id}",

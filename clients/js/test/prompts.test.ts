@@ -187,6 +187,7 @@ test("a slow server is waited for no longer than the first wait, and then what c
 
   assert.equal((await client.prompt(17, { fallback: "text" })).state, "fallback");
   await assert.rejects(client.prompt(17), UnreachableError);
+  await until(() => server.requests.length === 1);
   answer();
   const found = await eventually(
     () => client.prompt(17, { fallback: "text" }),

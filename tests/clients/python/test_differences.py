@@ -48,7 +48,7 @@ def test_dear_texts_are_shown_as_replaced_without_being_compared(name: str, monk
 
     diff = {"path": "", "expected": "\n".join(before), "actual": "\n".join(after)}
     step = {"kind": "answer", "result": "failed", "diff": [diff]}
-    told = list(details(ReplayOutcome(1, "Heat", {"turns": [{"steps": [step], "extra": []}]})))
+    told = list(details(ReplayOutcome(1, "Heat", {"status": "failed", "turns": [{"steps": [step], "extra": []}]})))
     assert f"    {REPLACED.format(len(before), len(after))}" in told
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.connect.sdks import NotInstalled, installed
+from tests.e2e.ui.work import seed_findings
 from tests.support.deployment import ROOT, EmbeddedServer
 from tests.support.documents import SHOP, read_document, shop_variables
 from tests.support.waiting import wait_until
@@ -124,6 +125,8 @@ def test_every_tool_of_the_page_is_served_with_what_it_does(ask: Ask) -> None:
         "run_replay",
         "run_gate",
         "cancel_gate",
+        "run_guard_map",
+        "change_finding",
     }
     assert all(description for description, *_ in tools.values())
 
@@ -151,6 +154,14 @@ CALLS: list[tuple[str, dict[str, Any], str]] = [
     ("read_insight", {"prompt_id": "{prompt_id}", "group_by": "day", "days": 366}, "replays passed: "),
     ("read_insight", {"prompt_id": "{prompt_id}", "group_by": "model"}, "sessions: "),
     ("propose_suite", {"prompt_id": "{prompt_id}", "size": 3}, "session"),
+    ("list_findings", {"prompt_id": "{wrong}", "state": "open", "days": 90}, "`Broken` fails"),
+    ("read_finding", {"prompt_id": "{wrong}", "finding_id": "{finding_id}"}, "Session "),
+    (
+        "change_finding",
+        {"prompt_id": "{wrong}", "finding_id": "{finding_id}", "state": "solved", "solved_version": "{broken}"},
+        "solved",
+    ),
+    ("change_finding", {"prompt_id": "{wrong}", "finding_id": "{finding_id}", "assignee": ""}, "solved"),
     ("list_schedules", {"prompt_id": "{prompt_id}"}, "The prompt has no schedule"),
     ("show_watch", {"schedule_id": "{schedule_id}"}, "The next run begins the reference."),
     ("read_coverage", {"prompt_id": "{prompt_id}"}, "The prompt has no suite"),
@@ -174,8 +185,23 @@ CALLS: list[tuple[str, dict[str, Any], str]] = [
     ("run_gate", {"prompt_id": "{prompt_id}", "candidates": {"a": "Help.", "b": "Help all."}, "detect": 0.5}, "Gate "),
     ("read_gate", {"experiment_id": "{experiment_id}", "wait_s": 50, "offset": 5}, "{experiment_id} of prompt"),
     ("cancel_gate", {"experiment_id": "{experiment_id}"}, "409"),
+    (
+        "run_guard_map",
+        {
+            "prompt_id": "{prompt_id}",
+            "suite": "none",
+            "first_line": 1,
+            "last_line": 9,
+            "max_replays": 5,
+            "max_cost": 1,
+            "wait_s": 1,
+        },
+        "no suite with this name",
+    ),
+    ("run_guard_map", {"prompt_id": "{prompt_id}", "max_replays": 5}, "Guard map "),
+    ("read_guard_map", {"map_id": "{map_id}", "wait_s": 1, "offset": 1}, "uard map {map_id} of prompt {prompt_id}"),
 ]
-REFUSED = {("list_sessions", "cursor"), ("cancel_gate", "experiment_id")}
+REFUSED = {("list_sessions", "cursor"), ("cancel_gate", "experiment_id"), ("run_guard_map", "suite")}
 
 
 def filled(value: Any, known: dict[str, Any]) -> Any:
@@ -212,14 +238,20 @@ def known(backend: EmbeddedServer) -> dict[str, Any]:
         api.post("/api/v1/prompts", SHOP | {"name": f"Shop {name}"})
     watched = api.post("/api/v1/prompts", SHOP | {"name": "Watched"}).json()["prompt"]["id"]
     watch = api.post(f"/api/v1/prompts/{watched}/schedules", {"cron": "0 3 * * *", "kind": "watch"}).json()
+    wrong, finding_id = seed_findings(api, "Broken", count=1)
+    broken = api.get(f"/api/v1/prompts/{wrong}").json()["commitHash"]
     cursor = api.get("/api/v1/prompts?limit=20").json()["nextCursor"]
     return {
         "prompt_id": prompt_id,
         "digits": digits,
+        "wrong": wrong,
+        "finding_id": finding_id,
+        "broken": broken,
         "session_id": session_id,
         "case_id": case_id,
         "replay_id": replay_id,
         "experiment_id": gate.json()["id"],
+        "map_id": api.post(f"{path}/guard-maps", {"maxReplays": 2}).json()["id"],
         "cursor": cursor,
         "schedule_id": watch["id"],
     }

@@ -53,12 +53,17 @@ PAGES = {
     "removing an online check": "{base}/online-checks/1/remove",
     "experiments": "{base}/prompts/{prompt}/experiments",
     "experiments, none of the verdict": "{base}/prompts/{prompt}/experiments?verdict=inconclusive",
+    "experiments, none yet": "{base}/prompts/{prompt_of_finding}/experiments",
     "new experiment": "{base}/prompts/{prompt}/experiments/new",
     "experiment": "{base}/experiments/{experiment}",
     "schedules": "{base}/prompts/{prompt}/schedules",
     "schedule": "{base}/schedules/{schedule}",
     "reference to begin": "{base}/schedules/{schedule}/reference",
     "schedule to delete": "{base}/schedules/{schedule}/delete",
+    "guard maps": "{base}/prompts/{prompt}/guard-maps",
+    "guard map": "{base}/guard-maps/{map}",
+    "findings": "{base}/prompts/{prompt}/findings",
+    "finding": "{base}/prompts/{prompt_of_finding}/findings/{finding}",
     "suites": "{base}/prompts/{prompt}/suites",
     "proposed suite": "{base}/prompts/{prompt}/suites/proposal?days=90",
     "suite": "{base}/suites/{suite}",
@@ -161,6 +166,9 @@ LOST_WITHOUT_SCRIPTS = """() => {
     shown(button) && (button.type === "button" || !button.form));
   return [...forms, ...buttons].map((element) => element.outerHTML.slice(0, 200));
 }"""
+# A dialog and the page have one primary action each.
+PRIMARY_ACTIONS = """() => [...document.querySelectorAll("main .primary")].filter((element) =>
+  element.checkVisibility() && !element.closest("dialog")).map((element) => element.textContent.trim())"""
 WIDE_TABLES = """() => [...document.querySelectorAll(".manual table")].filter((table) =>
   table.scrollWidth > table.clientWidth).map((table) => table.textContent.slice(0, 60))"""
 # Answers that are no pages of somebody who is signed in: redirects, downloads, and the pages of the sign-in.
@@ -198,6 +206,7 @@ def test_a_page_is_whole_and_open_to_everyone_and_markup_from_outside_is_text(
         assert window.says("<script>document.title='owned'</script>") or page not in SAY_IT
         assert "owned" not in window.page.title().replace("document.title='owned'", "")
         assert window.page.locator("main img, main script").count() == 0
+        assert page == "design" or len(window.page.evaluate(PRIMARY_ACTIONS)) <= 1
         assert problems(window) == {}
 
 

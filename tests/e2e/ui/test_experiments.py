@@ -47,7 +47,7 @@ def test_a_draft_is_checked_before_it_is_committed_and_the_failing_replay_is_one
         expect(page.locator(".outcome")).to_contain_text("violation")
 
         expect(page.locator(".outcome .badge")).to_have_text("failed")
-        expect(page.locator(".violations")).to_contain_text("get_order is no longer among the draft's tools")
+        expect(page.locator(".violations")).to_contain_text("get_order is no longer offered")
         expect(page.locator(".comparisons li").first).to_contain_text("Where is A-1?")
         assert visit.accessibility_problems() == []
         visit.screen("light", 360)
@@ -97,7 +97,8 @@ def test_progress_never_runs_backwards_when_replays_are_added(site: Site, look: 
         page.route(re.compile("/experiments/1$"), answer)
         page.add_init_script(
             "window.seen = []; new MutationObserver(() => { const bar = document.querySelector('progress');"
-            " if (bar) seen.push(bar.position); }).observe(document, {childList: true, subtree: true});"
+            " if (bar) seen.push(bar.position); })"
+            ".observe(document, {attributes: true, childList: true, subtree: true});"
         )
         page.goto(f"{visit.url}{site.base}/experiments/1")
         expect(page.get_by_text("40 of 40").first).to_be_visible()

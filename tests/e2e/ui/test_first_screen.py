@@ -51,9 +51,9 @@ def failed(site: Site, shared_look: Look) -> Iterator[str]:
         yield f"{site.base}/replays/{path.rpartition('/')[2]}"
 
 
-def add_model(visit: Visit, site: Site, base_url: str) -> None:
+def add_model(visit: Visit, site: Site, base_url: str, name: str = "reader") -> None:
     visit.open(f"{site.base}/settings/models")
-    visit.page.fill("#name", "reader")
+    visit.page.fill("#name", name)
     visit.page.fill("#baseUrl", base_url)
     visit.page.click("text=Add the model")
     visit.page.wait_for_selector("text=can be used in prompts")

@@ -89,7 +89,7 @@ def test_a_key_is_made_shown_once_and_revoked_in_a_dialog(site: Site, look: Look
 
         revoke = page.get_by_role("link", name="Revoke Checkout")
         revoke.click()
-        dialog = page.get_by_role("dialog", name="Revoke Checkout?")
+        dialog = page.get_by_role("dialog", name="Revoke the key “Checkout”?")
         expect(dialog).to_contain_text("Whatever uses the key")
         page.keyboard.press("Escape")
         expect(dialog).not_to_be_visible()
@@ -218,6 +218,7 @@ def test_what_a_rule_masks_is_masked_wherever_it_is_shown(site: Site, look: Look
     with look() as visit:
         page = visit.page
         visit.open(f"{site.base}/settings/data")
+        page.get_by_role("button", name="Add a rule").click()
         page.get_by_label("Pattern or place of rule 1").fill(r"card \d{4}")
         page.get_by_label("Replacement of rule 1").fill("[a card]")
         page.get_by_role("button", name="Save").click()

@@ -34,6 +34,27 @@ def test_the_palette_goes_to_pages_and_to_prompts_by_name(site: Site, look: Look
         expect(page.get_by_role("heading", name="Rejected spans", level=1)).to_be_visible()
 
 
+def test_the_palette_goes_to_pages_of_the_settings_and_searches_sessions(site: Site, look: Look) -> None:
+    with look() as visit:
+        page = visit.page
+        visit.open(f"{site.base}/usage")
+        page.keyboard.press("Control+k")
+        page.keyboard.type("audit")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("link", name="Audit log")).to_have_attribute("aria-current", "page")
+
+        page.keyboard.press("Control+k")
+        palette = page.get_by_role("dialog", name="Go to")
+        page.keyboard.type("no such prompt")
+        page.keyboard.press("Enter")
+        page.wait_for_url(f"**{site.base}/sessions?q=no%20such%20prompt")
+
+        page.keyboard.press("Control+k")
+        page.keyboard.type("lost & found")
+        expect(palette.get_by_role("status")).to_have_text("Nothing has this name.")
+        expect(palette.get_by_role("link")).to_have_text("Search sessions for “lost & found”")
+
+
 def test_prompts_that_are_found_late_leave_the_focus_where_it_is(site: Site, look: Look) -> None:
     site.client.post("/api/v1/prompts", {"name": "Usage of the late", "value": "Be kind."})
     held: list[Route] = []

@@ -163,7 +163,8 @@ def test_what_was_ticked_and_opened_stays_when_a_list_shows_its_progress(site: S
           const made = old.cloneNode(true);
           old.insertAdjacentHTML("beforeend", fold.repeat(2));
           made.insertAdjacentHTML("beforeend", fold.replace("3", "4").repeat(2) + "<p>Fresh</p>");
-          window.bring = () => { carry(old, made); old.replaceWith(made); };
+          const was = old.cloneNode(true);
+          window.bring = () => merge(old, was, made);
         }""")
         page.get_by_role("checkbox", name="Run ").first.check()
         page.locator("#cases details").nth(1).locator("summary").click()

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.e2e.ui.conftest import Look, Site
 from tests.e2e.ui.test_work import make_prompt
@@ -147,3 +147,75 @@ def test_without_scripts_a_stop_keeps_what_is_not_saved(
         while page.locator("#result .badge").inner_text() in ("running", "waiting"):
             page.reload()
         expect(page.locator("#result .badge")).to_have_text("cancelled")
+
+
+# Keeps the states of the run that screen readers read out, in their order.
+WATCH_STATES = """() => {
+  const region = document.querySelector("#result [role=status]");
+  window.states = [];
+  const changes = new MutationObserver(() => window.states.push(region.innerText.trim()));
+  changes.observe(region, { childList: true, subtree: true, characterData: true });
+}"""
+
+
+def is_get(route: Route) -> bool:
+    return route.request.method == "GET"
+
+
+def test_the_state_is_cancelling_before_the_server_has_answered(
+    site: Site, look: Look, slow: Callable[[], threading.Event]
+) -> None:
+    with look() as visit:
+        page = make_prompt(site, visit, "Cancelling", "Help.", model=MODEL)
+        slow()
+        asked(page, "How long is it?")
+        expect(page.locator("#result")).to_contain_text("one")
+        page.evaluate(WATCH_STATES)
+        held: list[Route] = []
+        page.route("**/edit*", lambda route: route.continue_() if is_get(route) else held.append(route))
+        with page.expect_request("**/edit*"):
+            stop(page)
+
+        expect(page.locator("#result [role=status] .badge")).to_have_text("Cancelling…")
+        expect(page.locator("#result .waiting")).to_be_hidden()
+        assert page.evaluate("window.states")[0].startswith("Cancelling…")
+        stop(page)
+        assert len(held) == 1, "a second press sends nothing"
+        held[0].continue_()
+        expect(page.locator("#result .badge")).to_have_text("cancelled")
+        assert not any("running" in state for state in page.evaluate("window.states"))
+
+
+def test_a_stop_that_fails_is_taken_back(site: Site, look: Look, slow: Callable[[], threading.Event]) -> None:
+    with look() as visit:
+        page = make_prompt(site, visit, "Not stopped", "Help.", model=MODEL)
+        rest = slow()
+        asked(page, "How long is it?")
+        expect(page.locator("#result")).to_contain_text("one")
+        page.route("**/edit*", lambda route: route.fulfill(status=503, body="<h1>Not now</h1>"))
+        stop(page)
+
+        expect(page.locator("#notices")).to_contain_text("The model was not stopped: Not now.")
+        expect(page.locator("#result .badge")).to_have_text("running")
+        page.unroute("**/edit*")
+        rest.set()
+        expect(page.locator("#result .badge")).to_have_text("OK")
+        visit.wrong.clear()  # the browser logs the answer 503
+
+
+def test_the_page_of_a_run_shows_that_it_is_cancelling_before_the_server_has_answered(
+    site: Site, look: Look, slow: Callable[[], threading.Event]
+) -> None:
+    with look() as visit:
+        page = make_prompt(site, visit, "Cancelling on its page", "Help.", model=MODEL)
+        slow()
+        asked(page, "How long is it?")
+        expect(page.locator("#result")).to_contain_text("one")
+        page.get_by_role("link", name="Open the run").click()
+        page.evaluate(
+            "onpagehide = () => { sessionStorage.left = document.querySelector('#result .badge').innerText; }"
+        )
+        stop(page)
+
+        expect(page.locator("#result .badge")).to_have_text("cancelled")
+        assert page.evaluate("sessionStorage.left") == "Cancelling…"

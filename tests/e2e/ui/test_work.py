@@ -143,7 +143,7 @@ def test_a_session_becomes_a_test_case_that_fails_then_passes(site: Site, look: 
         page.get_by_role("link", name="Test cases").click()
         page.get_by_role("checkbox", name="Run Where is A-1?").check()
         page.get_by_role("button", name="Run ticked").click()
-        expect(page.get_by_role("heading", name="Replay batch")).to_be_visible()
+        expect(page.get_by_role("heading", name="Replays of")).to_be_visible()
         expect(page.locator("tbody")).to_contain_text("failed")
         page.get_by_role("link", name="Test cases").click()
         expect(page.locator(".trend li")).to_have_count(2)
@@ -272,3 +272,11 @@ def store_turn(site: Site, prompt: int) -> None:
         "POST", "/api/public/otel/v1/traces", body=body, headers={"Content-Type": "application/json"}
     )
     assert sent.status == 200
+
+
+def test_a_replay_of_a_program_offers_to_replay_the_draft(site: Site, look: Look) -> None:
+    with look() as visit:
+        visit.open(f"{site.base}/replays/{site.work['program']}")
+
+        expect(visit.page.get_by_role("button", name="Replay the draft")).to_be_visible()
+        expect(visit.page.get_by_role("button", name="Run again")).to_have_count(0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from tests.support import conversations
@@ -35,6 +36,8 @@ def seed_work(client: Client, prompt_id: int, session_id: str, text: str) -> dic
         "case": case["id"],
         "replay": replay["id"],
         "suite": client.post(f"/api/v1/prompts/{prompt_id}/suites", _suite(text, case["id"])).json()["id"],
+        **dict(zip(("prompt_of_finding", "finding"), seed_findings(client, text, count=1), strict=True)),
+        "map": client.post(f"/api/v1/prompts/{prompt_id}/guard-maps", {"detect": 0.9}).json()["id"],
         "schedule": client.post(
             f"/api/v1/prompts/{prompt_id}/schedules", {"cron": "0 3 * * *", "kind": "watch"}
         ).json()["id"],
@@ -45,6 +48,23 @@ def seed_work(client: Client, prompt_id: int, session_id: str, text: str) -> dic
         "program": seed_program(client, case["id"], text),
         **seed_violations(client, text),
     }
+
+
+def seed_findings(client: Client, text: str, *, count: int) -> tuple[int, str]:
+    """Send sessions in which a tool fails to a new prompt, and return the ids of the prompt and of their finding."""
+    prompt_id = client.post("/api/v1/prompts", {"name": text, "value": text}).json()["prompt"]["id"]
+    asked = RecordedTurn(text, text, (RecordedCall(text[:60], {}, None, error=text),))
+    for number in range(count):
+        batch = conversations.export(prompt_id, f"{text} {number}", (asked,), start_ns=time.time_ns() - 10**10)
+        client.request("POST", "/api/public/otel/v1/traces", body=batch, headers={"Content-Type": "application/json"})
+    path = f"/api/v1/prompts/{prompt_id}/findings"
+
+    def found() -> list[dict[str, Any]]:
+        listed: list[dict[str, Any]] = client.get(path).json()["findings"]
+        return [finding for finding in listed if finding["sessions"] == count]
+
+    wait_until(found, "the finding")
+    return prompt_id, found()[0]["id"]
 
 
 def _suite(text: str, test_case_id: int) -> dict[str, Any]:

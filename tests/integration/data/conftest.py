@@ -13,7 +13,7 @@ from app.wiring.container import Container
 from app.work.remover import Remover
 from tests.support.world import World
 
-TABLES = ("spans", "turns", "sessions", "runs", "replays", "calibrations", "test_cases", "rejected_spans")
+TABLES = ("spans", "turns", "sessions", "runs", "replays", "calibrations", "test_cases", "rejected_spans", "findings")
 
 
 class Days:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -10,17 +11,34 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Table, delete, func, select, text, type_coerce, update
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Delete,
+    Table,
+    Text,
+    Update,
+    delete,
+    func,
+    insert,
+    literal,
+    select,
+    text,
+    type_coerce,
+    update,
+)
 from structlog.testing import capture_logs
 
 from app.database.engines import build_engine
 from app.database.transactions import Database
 from app.metrics.registry import INVARIANT_VIOLATIONS
 from app.models import invariants
-from app.models.compression import Compressed
+from app.models.cases import test_cases
+from app.models.compression import MARK, ZSTD_1, Compressed, compress, decompress_text, raw_of
 from app.models.experiments import experiments
-from app.models.invariants import INVARIANTS, Place, broken_of
+from app.models.invariants import Place, broken_of
 from app.models.judge_audits import judge_audits
+from app.models.log_records import log_records
 from app.models.prompt_versions import prompt_versions
 from app.models.prompts import prompts
 from app.models.replays import replays
@@ -29,7 +47,7 @@ from app.models.sessions import sessions
 from app.models.spans import spans
 from app.models.turns import turns
 from app.models.usage import usage_daily
-from app.services.data.invariants import InvariantService
+from app.services.data.invariants import RULES, InvariantService
 from tests.support.command_line import reprise
 from tests.support.conversations import export as conversation
 from tests.support.deployment import EmbeddedServer
@@ -37,6 +55,8 @@ from tests.support.full_project import TURNS, everything
 from tests.support.world import World
 
 Made = dict[str, Any]
+Plant = Callable[[World, Made], Update | Delete | None]
+"""Plants a fault; returns the statement that undoes it where other tests could not read the row."""
 BEGAN_NS = 1_760_000_000_000_000_000
 
 
@@ -45,8 +65,7 @@ def broken(world: World) -> dict[str, set[int]]:
     now = world.container.now()
     with world.container.database.read() as connection:
         names = {
-            rule.name: broken_of(rule, connection, world.project_id, ids_of(world, rule.table), now)
-            for rule in INVARIANTS
+            rule.name: broken_of(rule, connection, world.project_id, ids_of(world, rule.table), now) for rule in RULES
         }
     return {name: ids for name, ids in names.items() if ids}
 
@@ -89,7 +108,7 @@ def a_prompt_erased_in_part(world: World, made: Made) -> None:
     write(world, update(prompts).where(prompts.c.id == made["prompt_id"]).values(erased_at=long_ago))
 
 
-def a_silent_worker(table: Table, id_name: str) -> Callable[[World, Made], None]:
+def a_silent_worker(table: Table, id_name: str) -> Plant:
     def plant(world: World, made: Made) -> None:
         long_ago = world.container.now() - timedelta(hours=1)
         in_work = {"status": "running", "claim": "a worker", "alive_at": long_ago, "finished_at": None}
@@ -118,7 +137,58 @@ def a_run_that_was_not_counted(world: World, made: Made) -> None:
     write(world, update(runs).where(runs.c.project_id == world.project_id).values(created_at=then, finished_at=then))
 
 
-PLANTED: dict[str, tuple[str, Callable[[World, Made], None]]] = {
+def with_a_flipped_bit(body: bytes) -> bytes:
+    """Return the compressed form of a body with one bit changed behind the frame's header."""
+    damaged = bytearray(compress(body + b" " * 1000))
+    assert damaged[:1] == ZSTD_1
+    chosen = random.Random(bytes(damaged))
+    damaged[chosen.randrange(10, len(damaged))] ^= 1 << chosen.randrange(8)
+    return bytes(damaged)
+
+
+def with_another_text(world: World, column: Column[Any], of_row: ColumnElement[bool], text_: Any) -> Update:
+    """Store another text unchanged; returns the statement that stores the earlier text again."""
+    with world.container.database.read() as connection:
+        before = connection.scalar(select(type_coerce(column, Text)).where(of_row))
+    write(world, update(column.table).where(of_row).values({column: literal(text_, Text())}))
+    return update(column.table).where(of_row).values({column: literal(before, Text())})
+
+
+def a_damaged_body(column: Column[Any], id_name: str) -> Plant:
+    """Damage a text that is stored compressed, as a disk may."""
+
+    def plant(world: World, made: Made) -> Update:
+        of_row = column.table.c.id == made[id_name]
+        with world.container.database.read() as connection:
+            stored = connection.scalar(select(raw_of(column)).where(of_row))
+        assert stored
+        damaged = MARK + b64encode(with_a_flipped_bit(decompress_text(stored).encode())).decode()
+        return with_another_text(world, column, of_row, damaged)
+
+    return plant
+
+
+def a_damaged_text(column: Column[Any], id_name: str, *, key: str = "id") -> Plant:
+    """Replace the first character of a text that is stored uncompressed."""
+
+    def plant(world: World, made: Made) -> Update:
+        of_row = column.table.c[key] == made[id_name]
+        with world.container.database.read() as connection:
+            stored = connection.scalar(select(type_coerce(column, Text)).where(of_row))
+        assert stored
+        return with_another_text(world, column, of_row, "#" + stored[1:])
+
+    return plant
+
+
+def a_damaged_log_record(world: World, _made: Made) -> Delete:
+    ids = {"trace_id": b"t" * 16, "span_id": b"s" * 8, "digest": b"d" * 16}
+    body = with_a_flipped_bit(b'{"body": "a record"}')
+    write(world, insert(log_records).values(project_id=world.project_id, time_ns=0, body=body, **ids))
+    return delete(log_records).where(log_records.c.project_id == world.project_id)
+
+
+PLANTED: dict[str, tuple[str, Plant]] = {
     "a wrong sum": ("session sums", a_wrong_sum),
     "a wrong time": ("session sums", a_wrong_time),
     "a lost turn": ("session sums", a_lost_turn),
@@ -130,6 +200,14 @@ PLANTED: dict[str, tuple[str, Callable[[World, Made], None]]] = {
     "an audit of a silent worker": ("judge_audits in work", a_silent_worker(judge_audits, "audit_id")),
     "a replay of an experiment that has ended": ("replays of experiments", an_open_replay),
     "a run that was not counted": ("usage", a_run_that_was_not_counted),
+    "a damaged run": ("contents of runs", a_damaged_body(runs.c.request, "run_id")),
+    "a damaged replay": ("contents of replays", a_damaged_body(replays.c.result, "replay_id")),
+    "a damaged log record": ("contents of log_records", a_damaged_log_record),
+    "a damaged test case": ("contents of test_cases", a_damaged_text(test_cases.c.document, "test_case_id")),
+    "a damaged draft": ("contents of prompts", a_damaged_text(prompts.c.config, "prompt_id")),
+    "a damaged experiment": ("contents of experiments", a_damaged_text(experiments.c.design, "experiment_id")),
+    "a damaged audit": ("contents of judge_audits", a_damaged_text(judge_audits.c.basis, "audit_id")),
+    "a damaged version": ("versions", a_damaged_text(prompt_versions.c.value, "prompt_id", key="prompt_id")),
 }
 
 
@@ -139,9 +217,11 @@ def test_a_planted_fault_is_found(world: World, planted: str) -> None:
     name, plant = PLANTED[planted]
     assert broken(world) == {}
 
-    plant(world, made)
-
+    undo = plant(world, made)
     found = broken(world)
+    if undo is not None:
+        write(world, undo)
+
     # A lost turn has no spans, and the replay is a part of an experiment that has ended.
     assert {name} <= set(found) <= {name, "turn spans", "replays of experiments"}
 

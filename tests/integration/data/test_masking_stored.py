@@ -53,6 +53,19 @@ def test_what_is_masked_is_in_no_table(world: World) -> None:
     assert entry["conversationId"].startswith("masked-")
 
 
+def test_what_is_masked_is_in_no_id_and_no_unknown_field(world: World) -> None:
+    secret = f"eve{world.project_id}@example.org"
+    assert put(world, {"masking": MASKING}).status_code == 200
+    stored = span({"service.prompt.id": world.prompt()}, traceState=f"to={secret}", note={"by": secret})
+    rejected = [span(traceId=f"of {secret}"), span(spanId=secret), span(traceId=f"{'x' * 60}{secret}")]
+
+    assert world.send(export(stored, *rejected)).status_code == 200
+
+    assert (readable(world, secret), readable(world, "xxx" + secret[:4])) == ([], [])
+    shown = world.get("/api/v1/rejected-spans").json["rejectedSpans"]
+    assert {entry["traceId"] for entry in shown} == {"of [mail]", span()["traceId"], "[masked]"}
+
+
 @pytest.mark.parametrize("headers", [{}, {"Content-Encoding": "gzip"}], ids=["plain", "gzip"])
 @pytest.mark.parametrize("masks", [True, False])
 def test_a_batch_waits_sealed_where_the_project_masks(

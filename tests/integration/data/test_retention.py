@@ -43,7 +43,7 @@ def new_traces(count: int) -> list[str]:
 @pytest.mark.parametrize(
     ("policy", "gone"),
     [
-        ({"spans_days": 30}, {"spans", "turns", "sessions"}),
+        ({"spans_days": 30}, {"spans", "turns", "sessions", "findings"}),
         ({"runs_days": 30}, {"runs"}),
         ({"replays_days": 30}, {"replays", "calibrations"}),
         ({"rejected_days": 30}, {"rejected_spans"}),

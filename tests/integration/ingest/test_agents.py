@@ -11,7 +11,9 @@ from unittest import mock
 
 import pytest
 from falcon.testing import Result
+from sqlalchemy import Connection
 
+from app.models import agents as agent_rows
 from app.models.agents import AGENT_NAME_MAX
 from app.services.ingest import service
 from app.services.ingest.batch import Receipt
@@ -371,6 +373,30 @@ def test_the_agents_of_a_project_and_of_a_batch_are_bounded(world: World, monkey
     assert split(world, *of_agents(("b", "You are b."))).status_code == 200
     assert len(world.get("/api/v1/agents").json["agents"]) == 3
     assert len(sessions_of(world, prompt_of(world, "team")["id"])) == 2
+
+
+def test_a_batch_asks_once_whether_a_full_project_has_room_and_the_next_one_asks_again(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    split(world, *of_agents((None, "You route."), ("z", "You are known.")))
+    monkeypatch.setattr(adoption, "AGENTS_MAX", 2)
+    asked, count_agents = list[int](), agent_rows.count_agents
+
+    def counting(connection: Connection, *, project_id: int) -> int:
+        asked.append(project_id)
+        return count_agents(connection, project_id=project_id)
+
+    monkeypatch.setattr(agent_rows, "count_agents", counting)
+    spans = of_agents((None, "You route."), *((f"a{n}", f"You are {n}.") for n in range(5)), ("z", "You are known."))
+
+    assert split(world, *spans).status_code == 200
+    assert len(asked) == 1
+    # A known agent after the refused ones keeps its spans.
+    assert len(sessions_of(world, prompt_of(world, "z")["id"])) == 2
+
+    monkeypatch.setattr(adoption, "AGENTS_MAX", 3)
+    assert split(world, *of_agents((None, "You route."), ("a", "You are new."))).status_code == 200
+    assert [agent["name"] for agent in world.get("/api/v1/agents").json["agents"]] == ["a", "team", "z"]
 
 
 LARGE = {"type": "object", "properties": {f"p{n}": {} for n in range(300)}}

@@ -8,7 +8,7 @@ from datetime import date
 from typing import Any
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import select, update
 
 from app.metrics import Metrics
 from app.metrics.registry import (
@@ -19,6 +19,7 @@ from app.metrics.registry import (
     OBSERVED_TOKENS,
 )
 from app.models import insight, organizations, session_log, sessions
+from app.models.compression import ZSTD_2, raw_of
 from app.models.session_log import SessionRange
 from app.models.sessions import SessionRow
 from app.services.insight import sums as insight_sums
@@ -124,6 +125,20 @@ def test_turns_that_join_a_conversation_move_their_figures_to_it(world: World) -
     with world.container.database.read() as connection:
         texts = connection.scalars(sessions.sessions.select().with_only_columns(sessions.sessions.c.counted)).all()
     assert figures in [load_counted(text).figures for text in texts if text]
+
+
+def test_figures_are_stored_compressed_unless_they_are_long(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lists read those of many sessions, and know only their stored sizes."""
+    prompt_id, named, c = world.prompt(), {"gen_ai.conversation.id": "c"}, sessions.sessions.c
+    marks = []
+    for most in (sessions.COUNTED_LENGTH_MAX, 10):
+        monkeypatch.setattr(sessions, "COUNTED_LENGTH_MAX", most)
+        sent(world, chat(prompt_id, secrets.token_hex(16), "a", **named))
+        assert counted(world, prompt_id)["a", "gpt-4o-mini"].sessions == 1
+        with world.container.database.read() as connection:
+            [raw] = connection.scalars(select(raw_of(c.counted)).where(c.prompt_id == prompt_id))
+        marks.append(raw[:1])
+    assert marks == [ZSTD_2, b"{"]
 
 
 def test_what_changes_while_it_is_counted_stays_to_be_counted(world: World) -> None:

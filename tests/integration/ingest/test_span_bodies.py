@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import secrets
-import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -25,6 +25,7 @@ from app.models.spans import spans, spans_by_key, spans_of
 from app.services.data import compression
 from tests.support.exports import export, span
 from tests.support.readable import bodies_of
+from tests.support.repeating import repeated
 from tests.support.uncompressed import compress_all
 from tests.support.world import World, new_world
 
@@ -215,7 +216,6 @@ def test_the_command_runs_while_others_send_and_read(world: World) -> None:
     prompt_id, traces = world.prompt(), [secrets.token_hex(16) for _ in range(4)]
     turns = [turn(prompt_id, trace_id, 12) for trace_id in traces]
     acknowledged: dict[str, int] = dict.fromkeys(traces, 0)
-    stop = threading.Event()
 
     def send(spans_of_turn: list[dict[str, Any]]) -> None:
         # Each batch has a span of the one before.
@@ -223,36 +223,24 @@ def test_the_command_runs_while_others_send_and_read(world: World) -> None:
             assert world.send(export(*spans_of_turn[max(start - 1, 0) : start + 2])).status_code == 200
             acknowledged[spans_of_turn[0]["traceId"]] = start + 2
 
-    def join() -> None:
-        while not stop.is_set():
-            compress_all(world.container, spans.c.body)
-
     def look() -> None:
-        database = world.container.database
-        while not stop.is_set():
-            before = dict(acknowledged)
-            with database.read() as connection:
-                found = spans_of(
-                    connection,
-                    project_id=world.project_id,
-                    prompt_id=prompt_id,
-                    trace_ids=[bytes.fromhex(trace_id) for trace_id in traces],
-                )
-                keys = {(one.trace_id, one.span_id) for one in found}
-                by_key = spans_by_key(connection, project_id=world.project_id, keys=keys)
-            count = Counter(one.trace_id.hex() for one in found)
-            assert all(count[trace_id] >= before[trace_id] for trace_id in traces)
-            assert sum(map(len, by_key.values())) == len(keys)
+        before = dict(acknowledged)
+        with world.container.database.read() as connection:
+            found = spans_of(
+                connection,
+                project_id=world.project_id,
+                prompt_id=prompt_id,
+                trace_ids=[bytes.fromhex(trace_id) for trace_id in traces],
+            )
+            keys = {(one.trace_id, one.span_id) for one in found}
+            by_key = spans_by_key(connection, project_id=world.project_id, keys=keys)
+        count = Counter(one.trace_id.hex() for one in found)
+        assert all(count[trace_id] >= before[trace_id] for trace_id in traces)
+        assert sum(map(len, by_key.values())) == len(keys)
 
-    with ThreadPoolExecutor(6) as pool:
-        others = [pool.submit(join), pool.submit(look)]
-        try:
-            for sent in [pool.submit(send, one) for one in turns]:
-                sent.result()
-        finally:
-            stop.set()
-        for other in others:
-            other.result()
+    join = partial(compress_all, world.container, spans.c.body)
+    with repeated(join, look), ThreadPoolExecutor(len(turns)) as pool:
+        list(pool.map(send, turns))
 
     compress_all(world.container, spans.c.body)
     expected = {(one["traceId"], one["spanId"]): one for of_turn in turns for one in of_turn}

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, select, update
 
 from app.models.experiment_replays import cancel_replays
 from app.models.experiments import experiments
-from app.models.replays import UNFINISHED
+from app.models.replays import UNFINISHED, replays
 from app.providers.vendors import CUSTOM
 from app.wiring.container import Container
 from tests.fakes.models import VENDORS
@@ -34,10 +34,12 @@ def container(request, tmp_path_factory, shared_upstream) -> Iterator[Container]
 
 @pytest.fixture
 def world(container: Container) -> Iterator[World]:
-    """A new project for every test. Its experiments end with the test, so that they ask no later test's vendor."""
+    """A new project for every test. Its experiments and replays end with the test, and ask no later test's vendor."""
     world = new_world(container)
     yield world
-    container.database.retrying(partial(_end_experiments, project_id=world.project_id, now=container.now()))
+    ending = {"project_id": world.project_id, "now": container.now()}
+    container.database.retrying(partial(_end_experiments, **ending))
+    container.database.retrying(partial(_end_replays, **ending))
 
 
 def _end_experiments(connection: Connection, *, project_id: int, now: datetime) -> None:
@@ -45,3 +47,11 @@ def _end_experiments(connection: Connection, *, project_id: int, now: datetime) 
     for experiment_id in list(connection.scalars(select(experiments.c.id).where(*of_project))):
         cancel_replays(connection, experiment_id=experiment_id, now=now)
     connection.execute(update(experiments).where(*of_project).values(status="cancelled", finished_at=now))
+
+
+def _end_replays(connection: Connection, *, project_id: int, now: datetime) -> None:
+    """Cancel the replays that belong to no experiment, such as one of a program that the test left unfinished."""
+    unfinished = (replays.c.project_id == project_id, replays.c.status.in_(UNFINISHED))
+    for replay_id in list(connection.scalars(select(replays.c.id).where(*unfinished))):
+        cancelled = update(replays).where(replays.c.id == replay_id, replays.c.status.in_(UNFINISHED))
+        connection.execute(cancelled.values(status="cancelled", finished_at=now))

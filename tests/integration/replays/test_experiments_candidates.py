@@ -125,6 +125,19 @@ def test_bad_candidates_are_named(world: World, prompt_id: int, body: dict[str, 
     assert world.get(f"/api/v1/prompts/{prompt_id}/experiments").json["experiments"] == []
 
 
+def test_a_forecast_names_a_candidate_that_equals_its_baseline(world: World, prompt_id: int) -> None:
+    path = f"/api/v1/prompts/{prompt_id}/experiments/forecast"
+
+    def compares_nothing(**body: Any) -> bool:
+        found: bool = world.post(path, json={"detect": 0.5, **body}).json["comparesNothing"]
+        return found
+
+    assert compares_nothing()
+    assert not compares_nothing(baseline=None)
+    world.patch(f"/api/v1/prompts/{prompt_id}", json={"value": "Be brief."})
+    assert not compares_nothing()
+
+
 def test_a_forecast_counts_replays_calls_and_costs_and_plays_nothing(
     world: World, upstream: Upstream, prompt_id: int
 ) -> None:
@@ -145,6 +158,7 @@ def test_a_forecast_counts_replays_calls_and_costs_and_plays_nothing(
         "reused": 0,
         "calls": {"min": 16, "max": 160},
         "cost": None,
+        "comparesNothing": False,
     }
     assert (after["reused"], after["calls"], after["cost"]["min"]) == (16, {"min": 0, "max": 144}, 0)
     assert after["cost"]["max"] == pytest.approx(found["cost"]["total"] * 9)

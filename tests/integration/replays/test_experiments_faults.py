@@ -51,7 +51,10 @@ class Counted:
 def advancers(world: World, metrics: Any) -> list[ExperimentAdvancer]:
     """As many as there are processes that advance an experiment at once."""
     of = world.container
-    return [ExperimentAdvancer(database=of.database, now=of.now, metrics=metrics) for _ in range(AT_ONCE)]
+    mutants = of.services.experiment_advancer.mutants
+    return [
+        ExperimentAdvancer(database=of.database, now=of.now, metrics=metrics, mutants=mutants) for _ in range(AT_ONCE)
+    ]
 
 
 def at_once(world: World, experiment_id: int) -> tuple[list[int], list[str]]:
@@ -251,7 +254,8 @@ def test_an_experiment_is_not_looked_at_for_each_replay_while_many_others_are_in
         experiment(world, prompt_id)
         replay_id = world.get(f"/api/v1/prompts/{prompt_id}/replays").json["replays"][0]["id"]
         container = world.container
-        advancer = Looking(database=container.database, now=container.now, metrics=container.metrics)
+        mutants = container.services.experiment_advancer.mutants
+        advancer = Looking(database=container.database, now=container.now, metrics=container.metrics, mutants=mutants)
         assert advancer.ended(replay_id) == 0
     all_played(world, prompt_id, IN_WORK_MAX)
     assert advancer.ended(replay_id) == 1

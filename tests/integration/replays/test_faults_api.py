@@ -10,7 +10,7 @@ from tests.fakes.judging import judged
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
 from tests.integration.replays.experimenting import run, verdict
-from tests.integration.replays.recording import calibrate, replayed, results, tool
+from tests.integration.replays.recording import calibrate, finished, replayed, results, tool
 from tests.integration.replays.shop import (
     ANSWER,
     LOOK_UP,
@@ -89,7 +89,7 @@ def test_variants_are_played_with_their_test_case_and_do_not_change_its_trend(wo
     started = world.post(f"/api/v1/prompts/{case['promptId']}/replays", json={}).json["replays"]
     named = replayed(world, case["id"], variant="refund refused")
 
-    found = [world.get(f"/api/v1/replays/{each['id']}").json for each in started]
+    found = [finished(world, each["id"]) for each in started]
     assert [(each["variant"], each["status"]) for each in found] == [(None, "passed"), ("refund refused", "passed")]
     assert named["faults"] == [REFUSED]
     page = world.get(f"/api/v1/prompts/{case['promptId']}/replays").json["replays"]

@@ -9,7 +9,10 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
+from msgspec import structs
 
+from app.audit.figures import ProbeOutcome
+from app.audit.playing import play_probe
 from app.errors import Unavailable
 from app.models import judge_audits, prompt_versions
 from app.services.audits import runner
@@ -183,6 +186,22 @@ def test_the_cost_ends_an_audit_with_what_it_has(world: World, prompt_id: int, u
     assert audit["status"] == "finished"
     assert audit["done"] < audit["total"]
     assert "cost reached $0.0001" in audit["error"]
+
+
+def test_the_cost_is_said_if_the_refused_probe_needs_no_judge(
+    world: World, prompt_id: int, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def decided(*args: Any) -> ProbeOutcome:
+        return structs.replace(play_probe(*args), verdict="failed", reason="the arguments differ")
+
+    monkeypatch.setattr(runner, "play_probe", decided)
+    answers(upstream, is_short)
+
+    audit = ended(world, start(world, prompt_id, probes=20, maxCost=0.0001))
+
+    left = audit["total"] - audit["done"]
+    assert left
+    assert audit["error"] == f"{left} of {audit['total']} probes were not judged: The audit's cost reached $0.0001."
 
 
 def test_a_judge_that_fails_gives_no_figures(world: World, prompt_id: int, upstream: Upstream) -> None:

@@ -48,7 +48,7 @@ def produced(replay: dict[str, Any]) -> list[tuple[str, str]]:
 
 @SQLITE_CONTAINER
 def test_by_default_the_model_reads_that_the_tool_is_unavailable(world: World, upstream: Upstream) -> None:
-    case = shop_case(world, (SEEN,))
+    case = shop_case(world, (SEEN,), judge="never")
     upstream.script(calls(OTHER), calls(LOOK_UP), SEEN_ANSWER)
 
     replay = replayed(world, case["id"])

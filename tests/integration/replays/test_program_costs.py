@@ -16,11 +16,15 @@ from sqlalchemy import Engine, event, text
 
 from app.chat import Answer, ToolCall
 from app.models.program_replays import ProgramReplay
+from app.replay import faults, recording, turn_player
 from app.replay.checks import Checker
 from app.replay.program import OWN_CALL, ModelCall, ProgramAnswer, Transcript
-from app.services.replays import program_requests, program_store
+from app.schemas.programs import TOOL_ARGUMENTS_MAX
+from app.services.replays import program_requests, program_store, program_tools
 from app.services.replays.played_programs import UPGRADED
+from app.values.budget import WorkBudget
 from tests.fakes.upstream import Upstream
+from tests.fakes.wire import Reply
 from tests.integration.replays.recording import HOT, THANKS, finished, results
 from tests.integration.replays.test_programs_api import ASKS, HOT_TEXT, Program, begin, case_of, use
 from tests.support.conversations import RecordedCall, RecordedTurn
@@ -118,15 +122,15 @@ def test_the_programs_of_a_project_have_one_rate_limit_however_many_replays_a_ke
 def test_a_made_up_token_of_a_replay_reads_what_one_of_no_replay_does(world: World) -> None:
     _, program = begin(world, case_of(world, HOT)["id"])
     Calls(world, program.token).add(3)
-    replay, secret = program.token.rsplit("_", 1)
-    project, _ = replay.rsplit("_", 1)
+    # The secret may contain underscores.
+    kind, project, replay, secret = program.token.split("_", 3)
     asked = []
-    for token in (f"{replay}_{'A' * 43}", f"{project}_{2**40}_{secret}"[: len(project) + 99]):
+    for token in (f"{kind}_{project}_{replay}_{'A' * len(secret)}", f"{kind}_{project}_{2**40}_{secret}"):
         with executed(thread=threading.get_ident()) as statements:
             assert use(Program(world, token), "weather", {}).status_code == 401
-        asked.append(statements)
+        asked.append([statement for statement in statements if statement != "BEGIN"])
 
-    assert asked[0] == asked[1]
+    assert (asked[0], len(asked[0])) == (asked[1], 1)
     assert not any("transcript" in statement or "program_events" in statement for statement in asked[0])
 
 
@@ -274,3 +278,52 @@ def test_a_call_of_a_tool_leaves_the_call_of_another_request_that_runs_now(world
     results = [use(program, "order", {"text": f"the order {n}"}).json["result"] for n in (1, 0)]
 
     assert results == [{"n": 1}, {"n": 0}]
+
+
+def test_a_call_of_a_tool_is_compared_within_a_budget_with_the_calls_of_its_name_that_wait(
+    world: World, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waiting, budgets = 30, list[WorkBudget]()
+    _, program = begin(world, case_of(world, HOT)["id"], tools="program")
+    upstream.script(Reply(tool_calls=[("weather", {"days": [*range(1_000), n]}) for n in range(waiting)]))
+    assert program.ask(HOT.user).status_code == 200
+
+    def budget_of(limit: int) -> WorkBudget:
+        budgets.append(WorkBudget(limit))
+        return budgets[-1]
+
+    monkeypatch.setattr(program_tools, "WorkBudget", budget_of)
+    last = {"days": [*range(1_000), waiting - 1]}
+    assert use(program, "weather", last).status_code == 200
+    monkeypatch.setattr(program_requests, "COMPARED_AT_ONCE", 5_000)
+    assert use(program, "weather", last).status_code == 200
+
+    assert [budget.limit for budget in budgets] == [500_000, 5_000]
+    assert 30_000 < budgets[0].spent < 100_000
+    assert 5_000 < budgets[1].spent < 10_000
+
+
+def test_a_request_fingerprints_its_own_call_and_neither_an_earlier_nor_a_recorded_one(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, program = begin(world, case_of(world, orders(12))["id"], tools="program")
+    for number in range(5):
+        assert use(program, "order", {"text": f"another order {number}"}).status_code == 200
+    made, arguments_key = list[Any](), recording.arguments_key
+
+    def reading(call: Any) -> Any:
+        made.append(call.arguments)
+        return arguments_key(call)
+
+    for module in (recording, turn_player, faults):
+        monkeypatch.setattr(module, "arguments_key", reading)
+    assert use(program, "order", {"text": "one more order"}).status_code == 200
+
+    assert made == [{"text": "one more order"}]
+
+
+def test_the_arguments_of_a_tool_have_a_limit(world: World) -> None:
+    _, program = begin(world, case_of(world, HOT)["id"], tools="program")
+    refused = use(program, "weather", {"days": [0] * TOOL_ARGUMENTS_MAX})
+    assert (refused.status_code, "50000 values" in refused.text) == (400, True)
+    assert use(program, "weather", {"days": [0] * (TOOL_ARGUMENTS_MAX - 3)}).status_code == 200

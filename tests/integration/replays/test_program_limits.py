@@ -341,3 +341,20 @@ def test_one_request_keeps_no_more_of_what_its_model_answers_than_fits(
 
     assert (answered.status_code, "larger than 50,000 bytes" in answered.text) == (502, True), answered.text
     assert asked == 5
+
+
+@pytest.mark.parametrize(("depth", "status"), [(900, 200), (990, 502), (1_100, 400)])
+def test_a_body_that_is_nested_deeply_is_passed_on_or_refused(
+    world: World, upstream: Upstream, depth: int, status: int
+) -> None:
+    replay, program = begin(world, case_of(world, HOT)["id"])
+    user = world.post(f"{replay}/turns").json["user"]
+    head = json.dumps({"model": "gpt-4o-mini", "messages": [{"role": "user", "content": user}]})
+    headers = {"Authorization": f"Bearer {program.token}", "Content-Type": "application/json"}
+
+    upstream.script(HOT_TEXT)
+    body = f'{head[:-1]}, "metadata": {"[" * depth}{"]" * depth}}}'
+    answer = world.client.simulate_post(CHAT, body=body, headers=headers)
+
+    assert answer.status_code == status
+    assert status == 200 or "nested too deeply" in answer.text or "depth limit" in answer.text

@@ -81,7 +81,12 @@ def test_a_draft_that_holds_ends_with_0_and_one_that_breaks_a_step_with_1(
     assert ElementTree.parse(junit).getroot()[0].get("failures") == "1"
     report = json.loads(results.read_text())
     assert (report["exitCode"], report["replays"][0]["testCaseId"]) == (1, case["id"])
-    assert report["replays"][0]["replay"]["counts"]["failed"] == 1
+    replay = report["replays"][0]["replay"]
+    assert replay["counts"]["failed"] == 1
+    page = f"/replays/{replay['id']}"
+    assert (replay["url"].startswith("http://"), replay["url"].endswith(page)) == (True, True)
+    assert f"  {replay['url']}\n" in broken.stdout
+    assert replay["url"] in junit.read_text().replace("&#58;&#58;", "::")
 
 
 def test_what_needs_review_is_no_success(client: Client, prompt_id: int, tmp_path: Path) -> None:
@@ -90,7 +95,7 @@ def test_what_needs_review_is_no_success(client: Client, prompt_id: int, tmp_pat
 
     done = reprise(client, tmp_path, "replay", "--prompt", str(prompt_id))
 
-    assert (done.returncode, "NEEDS_REVIEW" in done.stdout) == (1, True)
+    assert (done.returncode, "NEEDS REVIEW" in done.stdout) == (1, True)
 
 
 def test_test_cases_are_chosen_by_id_or_name(client: Client, prompt_id: int, tmp_path: Path) -> None:

@@ -95,6 +95,9 @@ def test_a_failed_step_shows_what_differs(world: World, case: dict[str, Any], up
     replay = replayed(world, case["id"])
 
     assert (replay["status"], replay["counts"]["failed"], replay["counts"]["passed"]) == ("failed", 4, 1)
+    assert replay["url"].endswith(f"/projects/{world.project_id}/replays/{replay['id']}")
+    listed = world.get(f"/api/v1/prompts/{replay['promptId']}/replays").json["replays"]
+    assert [entry["url"] for entry in listed] == [replay["url"]]
     call, answer = replay["turns"][0]["steps"]
     assert call["expected"] == {"name": "weather", "arguments": {"city": "Rome"}}
     assert call["actual"] == {

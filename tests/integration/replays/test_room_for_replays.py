@@ -7,9 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
+from sqlalchemy import Connection
 
 from app.concurrency.quotas import Quota, Turns
 from app.errors import Unavailable
+from app.models import case_snapshots
 from app.models.replays import get_replays
 from app.services.replays import room
 from app.services.replays.room import PER_BYTE, ReplayPlace
@@ -114,6 +116,25 @@ def test_a_wide_test_case_counts_each_of_its_characters_as_four_bytes(world: Wor
     narrow, wide = sizes
     assert 20_000 < narrow < 25_000
     assert 3.9 * narrow < wide < 4.1 * narrow
+
+
+def test_the_size_of_a_snapshot_is_read_once_for_all_of_its_replays(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turn = RecordedTurn("x" * 20_000, "You are welcome.")
+    recorded_id = make_case(world, record(world, prompt(world), [turn]))["id"]
+    reads, text_of = list[int](), case_snapshots.text_of
+
+    def reading(connection: Connection, *, snapshot_id: int) -> str | None:
+        reads.append(snapshot_id)
+        return text_of(connection, snapshot_id=snapshot_id)
+
+    monkeypatch.setattr(case_snapshots, "text_of", reading)
+    replay_ids = [waiting(world, recorded_id) for _ in range(3)]
+    with world.container.database.read() as connection:
+        rows = get_replays(connection, ids=replay_ids)
+    sizes = [world.container.services.replay_player.room._size(row) for row in rows]
+    assert (len(rows), len(set(sizes)), len(reads)) == (3, 1, 1)
 
 
 def test_what_a_model_answers_counts_beyond_the_size_of_the_test_case() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -35,6 +36,8 @@ def clock_at(world: World, when: datetime) -> ScheduleService:
         database=world.container.database,
         now=lambda: when,
         experiments=services.experiments,
+        coverage=replace(services.schedules.coverage, now=lambda: when),
+        metrics=world.container.services.schedules.metrics,
         earlier_now=lambda _connection, now: now,
     )
 

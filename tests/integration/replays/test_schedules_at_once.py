@@ -45,6 +45,8 @@ def machine(world: World) -> type[RuleBasedStateMachine]:
                 database=world.container.database,
                 now=now,
                 experiments=world.container.services.experiments,
+                coverage=world.container.services.schedules.coverage,
+                metrics=world.container.services.schedules.metrics,
                 earlier_now=lambda _connection, when: when,
             )
 

@@ -144,8 +144,8 @@ def test_a_statement_decides_only_where_a_person_left_that_to_each_call(
     replay = replayed(world, case["id"])
 
     assert (replay["status"], effects(replay)["ledger"]) == (status, (effect, "test_case"))
-    advice = [entry["message"].rpartition("set its effect to ")[2] for entry in replay["violations"]]
-    assert advice == (["by_call."] if effect == "write" else ["read."] if status == "failed" else [])
+    advice = [entry["message"].rpartition("set the effect of ledger there to ")[2] for entry in replay["violations"]]
+    assert advice == (['"decided by each call".'] if effect == "write" else ['"reads".'] if status == "failed" else [])
 
 
 def test_the_rules_of_a_tool_that_each_call_decides_may_be_sent_back_and_exported(world: World) -> None:

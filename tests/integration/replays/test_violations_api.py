@@ -163,7 +163,7 @@ def test_a_draft_that_lost_a_tool_that_was_called_fails_by_it(world: World, upst
 
     assert kinds(lost) == [("lost_tool", "refund", 0)]
     assert (lost["violations"][0]["arguments"], lost["offeredFrom"]) == (None, "prompt")
-    assert "Put refund back" in lost["violations"][0]["message"]
+    assert "Offer refund again" in lost["violations"][0]["message"]
     assert allowed["violations"] == []
 
 

@@ -98,7 +98,8 @@ def test_a_drop_is_reported_once_and_stays_until_a_person_begins_a_new_reference
     assert watching.counts() == [[30, 0, 0, 0], [20, 0, 0, 10]]
     assert watching.day()["verdict"] == "failed"
     with world.container.database.read() as connection:
-        (sent,) = connection.execute(select(webhook_deliveries.c.event, webhook_deliveries.c.data)).all()
+        c = webhook_deliveries.c
+        (sent,) = connection.execute(select(c.event, c.data).where(c.project_id == world.project_id)).all()
     assert sent.event == "model.drifted"
     assert sent.data == {
         "projectId": world.project_id,

@@ -148,12 +148,15 @@ def test_a_run_that_names_the_versions_own_model_is_one_of_the_version(world):
     assert own["commitHash"] == world.get(f"/api/v1/prompts/{prompt_id}").json["commitHash"]
 
 
-@pytest.mark.parametrize("name", ["no-such-model", "echo "])
-def test_a_model_that_the_organization_does_not_have_is_400(world, name):
+@pytest.mark.parametrize(
+    ("name", "nearest"), [("no-such-model", ""), ("echo ", ""), ("gpt-4-turbo", " The nearest is 'gpt-4.1'.")]
+)
+def test_a_model_that_the_organization_does_not_have_is_400_and_names_the_nearest(world, name, nearest):
     answer = run(world, prompt(world), languageModelName=name)
 
     assert answer.status_code == 400
-    assert answer.json["error"] == f"languageModelName: The model {name!r} is not enabled for this organization."
+    refusal = f"languageModelName: The model {name!r} is not enabled for this organization: Reprise does not know it."
+    assert answer.json["error"] == f"{refusal}{nearest} Add other models on the page Settings, Models."
     assert world.count("runs") == 0
 
 

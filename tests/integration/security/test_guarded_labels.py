@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from app.experiments.drift import Counts, DriftState
+from app.models import schedules
+from app.models.queries import insert_row
+from app.models.schedules import CaseCounts, WatchedRun
 from tests.integration.prompts.test_labels import moved, new_prompt, put, with_scopes
 from tests.support.waiting import wait_until
 from tests.support.world import World
@@ -65,6 +70,7 @@ def test_one_trivial_test_case_and_one_repeat_open_no_guard_that_asks_for_eviden
         "alpha": 0.05,
         "minSighted": 0.5,
         "testCaseIds": None,
+        "watchDays": None,
     }
 
 
@@ -144,3 +150,46 @@ def test_what_is_no_rule_of_evidence_is_refused_by_its_path(world: World, eviden
     path, hashes = new_prompt(world)
     answer = put(world, path, hashes[0], evidence=evidence)
     assert (answer.status_code, answer.json["error"][:8]) == (400, "evidence")
+
+
+def watched(guarded: Guarded, *, days_ago: int, state: DriftState = "steady", project_id: int | None = None) -> None:
+    """Store a run of a watch that has ended."""
+    world, prompt_id = guarded.world, int(guarded.path.rpartition("/")[2])
+    due_at = world.container.now() - timedelta(days=days_ago)
+    run = WatchedRun((CaseCounts(guarded.cases[0], 0, Counts(9, 1), state),))
+    owner = {"project_id": project_id or world.project_id, "prompt_id": prompt_id}
+    with world.container.database.write() as connection:
+        insert_row(
+            connection,
+            schedules.schedule_runs,
+            **owner,
+            schedule_id=2**40 + days_ago,
+            due_at=due_at,
+            missed=0,
+            watched=run,
+            created_at=due_at,
+        )
+
+
+def test_a_guard_may_require_a_young_watch_without_a_drop(world: World) -> None:
+    guarded = Guarded(world, watchDays=7)
+    experiment_id = guarded.experiment()
+
+    lacking = "no watch of the prompt has ended in the last 7 days"
+    assert lacking in guarded.refusal(experiment_id)
+    watched(guarded, days_ago=8)
+    assert lacking in guarded.refusal(experiment_id)
+    watched(guarded, days_ago=2, state="dropped")
+    assert "found 1 dropped test case" in guarded.refusal(experiment_id)
+    watched(guarded, days_ago=1)
+    assert put(world, guarded.path, guarded.hashes[1], experimentId=experiment_id).status_code == 200
+
+
+def test_an_older_watch_or_none_is_less_evidence(world: World) -> None:
+    guarded = Guarded(world, watchDays=7)
+    key = with_scopes(world, "write")
+    for days in (None, 8):
+        answer = put(key, guarded.path, guarded.hashes[0], evidence={"watchDays": days})
+        assert answer.status_code == 403, answer.text
+    assert put(key, guarded.path, guarded.hashes[0], evidence={"watchDays": 6}).status_code == 200
+    assert put(key, guarded.path, guarded.hashes[0], evidence={"watchDays": 0}).status_code == 400

@@ -20,6 +20,7 @@ from app.services.sessions import reading, service, turn_listing
 from app.services.sessions.reading import NeedsPlace, read_spans
 from app.services.sessions.traces import TURNS
 from app.sessions.facts import dump, load
+from tests.support.database_reads import database_reads
 from tests.support.exports import export, span
 from tests.support.world import World
 
@@ -198,3 +199,18 @@ def test_a_span_id_of_several_traces_is_that_of_the_first_one_in_the_order_of_th
             for id_ in range(1, 17):
                 index = turns.index_of_span(connection, **of_session, span_id=id_.to_bytes(8))
                 assert index == next((at for at, ids in enumerate(spans_of) if f"{id_:016x}" in ids), None)
+
+
+def test_an_early_span_is_found_without_reading_the_turns_after_it(world: World, session_id: str) -> None:
+    """Turns of other sessions of the project are not read either."""
+    listed = world.get(f"/api/v1/sessions/{session_id}").json["turns"]
+    first, last = (bytes.fromhex(listed[at]["spans"][0]["spanId"]) for at in (0, -1))
+    of_session: dict[str, Any] = {"project_id": world.project_id, "session_key": bytes.fromhex(session_id)}
+    counts = []
+    for span_id in (first, first, last):
+        with world.container.database.read() as connection, database_reads() as reads:
+            index = turns.index_of_span(connection, **of_session, span_id=span_id)
+            counts.append((index, reads()))
+
+    assert [index for index, _ in counts] == [0, 0, COUNT - 1]
+    assert counts[1][1] < counts[2][1] / 4

@@ -6,16 +6,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any, cast
 
 import pytest
 from sqlalchemy import Connection, select, update
 
 from app.database.transactions import Database
+from app.errors import Unavailable
 from app.models.cases import test_cases
+from app.services.sessions import reading as sessions_reading
 from app.services.suites import case_features
-from app.suites.cases import stored_features
+from app.suites.cases import CaseFeatures, stored_features
+from app.suites.fingerprints import load
 from tests.integration.suites.test_suites_api import CANCEL, SEARCH, accept, proposal, traffic
+from tests.integration.suites.test_wide_fingerprints import wide
 from tests.support.world import World
 
 
@@ -57,6 +62,12 @@ class Suite:
         with self.world.container.database.read() as connection:
             rows = connection.execute(select(c.id, c.features).where(c.id.in_(self.test_case_ids)))
             return {row.id: row.features for row in rows}
+
+    def digests(self) -> dict[int, str]:
+        c = test_cases.c
+        with self.world.container.database.read() as connection:
+            rows = connection.execute(select(c.id, c.fingerprint).where(c.id.in_(self.test_case_ids)))
+            return {row.id: row.fingerprint for row in rows}
 
     def change(self, test_case_id: int, **columns: Any) -> None:
         with self.world.container.database.write() as connection:
@@ -159,3 +170,34 @@ class Watched:
 
     def retrying(self, work: Any) -> Any:
         return self.database.retrying(work)
+
+
+def test_wide_features_count_as_sessions_that_a_process_reads_at_once(
+    suite: Suite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sessions_reading, "WAIT_S", 0.05)
+    assert suite.coverage()["share"] == 1.0
+    digests = suite.digests()
+    for id_ in suite.test_case_ids:
+        fingerprint = load(wide(id_))
+        suite.change(id_, features=CaseFeatures(digests[id_], fingerprint).packed())
+    services, of_prompt = suite.world.container.services, {"project_id": suite.world.project_id}
+    alert = partial(
+        services.coverage.uncovered_share,
+        **of_prompt,
+        prompt_id=suite.prompt_id,
+        since=datetime.now(UTC) - timedelta(days=1),
+        least=1,
+    )
+
+    with services.sessions.large.place(suite.world.project_id, sessions_reading.AT_ONCE_BYTES):
+        refused = [
+            suite.world.get(f"/api/v1/suites/{suite.id}/coverage"),
+            suite.world.post(f"/api/v1/prompts/{suite.prompt_id}/suite-proposals", json={"suite": "release"}),
+        ]
+        assert [answer.status_code for answer in refused] == [503, 503]
+        with pytest.raises(Unavailable):
+            alert()
+
+    for _ in range(2):  # each gives its place back
+        assert suite.coverage()["share"] == pytest.approx(1 - alert())

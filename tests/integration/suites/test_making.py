@@ -22,6 +22,7 @@ from app.sessions.facts import TurnFacts
 from app.sessions.types import Turn
 from app.suites.fingerprints import EDITION, Fingerprint, load
 from app.timestamps import of_unix_ns, utc_now
+from app.work.work_time import WorkTime
 from tests.integration.suites.sending import (
     START_NS,
     make_fingerprints,
@@ -141,6 +142,22 @@ def test_words_that_retention_removed_while_the_fingerprint_was_made_are_in_no_f
     fingerprint = only_fingerprint(world)
     assert "parcel" in fingerprint.words
     assert "oxycodone" not in fingerprint.words
+
+
+def test_few_fingerprints_are_made_while_batches_arrive(world: World) -> None:
+    """Each of them needs much of the processor time in which a batch is stored."""
+    services, prompt_id = world.container.services, world.prompt()
+    for number in range(making.SESSIONS_WHILE_BUSY + 2):
+        send(world, prompt_id, f"c{number}", TURNS)
+    while services.insight_counter.count(world.project_id):
+        pass
+    database, metrics = world.container.database, world.container.metrics
+    work_time = WorkTime(making.WORK_S, lambda: True)
+    maker = making.FingerprintMaker(database=database, metrics=metrics, work_time=work_time)
+    maker.make_some(world.project_id)
+    assert len(stored_fingerprints(world)) == making.SESSIONS_WHILE_BUSY
+    maker.make_some(world.project_id)
+    assert len(stored_fingerprints(world)) == making.SESSIONS_WHILE_BUSY + 2
 
 
 class Died(BaseException):

@@ -8,8 +8,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from sqlalchemy import func, select
 
 from app.concurrency import deadline
+from app.models.sessions import sessions
 from app.services.suites import coverage, proposing, reading
 from tests.integration.suites.sending import make_fingerprints, send, stored_fingerprints, turn
 from tests.support.conversations import SECOND_NS, RecordedTurn
@@ -235,13 +237,17 @@ def test_an_alert_that_needs_more_sessions_than_are_read_is_content_with_these(
     assert world.container.services.coverage.uncovered_share(**of_prompt, least=4) == 1
 
 
-def test_a_proposal_reads_as_many_of_the_newest_sessions_as_it_has_room_for_fingerprints(
+def test_a_proposal_reads_as_many_of_the_newest_sessions_as_it_has_room_for_fingerprints_and_figures(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     prompt_id = traffic(world, (SEARCH, 4))
-    [size] = {len(fingerprint) for fingerprint in stored_fingerprints(world).values()}
+    [fingerprint] = {len(fingerprint) for fingerprint in stored_fingerprints(world).values()}
+    with world.container.database.read() as connection:
+        counted = select(func.length(sessions.c.counted)).where(sessions.c.project_id == world.project_id)
+        [figures] = set(connection.scalars(counted))
+    size = fingerprint + figures
 
-    for room, (sessions, is_cut) in {4 * size: (4, False), 4 * size - 1: (3, True), size - 1: (0, True)}.items():
+    for room, (read, is_cut) in {4 * size: (4, False), 4 * size - 1: (3, True), size - 1: (0, True)}.items():
         monkeypatch.setattr(reading, "BYTES_MAX", room)
         proposed = proposal(world, prompt_id)
-        assert (proposed["sessions"], proposed["cut"]) == (sessions, is_cut)
+        assert (proposed["sessions"], proposed["cut"]) == (read, is_cut)

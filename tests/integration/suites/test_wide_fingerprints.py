@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import tracemalloc
 from datetime import UTC, datetime, timedelta
 from secrets import token_bytes
 
 import pytest
-from sqlalchemy import insert, select
+from sqlalchemy import insert, select, update
 
 from app.errors import Unavailable
 from app.models.session_fingerprints import session_fingerprints
@@ -73,6 +74,27 @@ def test_all_weeks_of_a_coverage_have_one_room_for_fingerprints(world: World, mo
     assert 20 <= sum(counts) <= 22
     assert sum(counts) + read["unread"] == coverage.WEEKS * WEEKLY + 1
     assert peak < 8 * ROOM
+
+
+def test_the_figures_of_sessions_use_the_room_for_fingerprints(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A session of very many turns has wide figures, although its fingerprint is small."""
+    prompt_id = traffic(world, (SEARCH, 3))
+    path = f"/api/v1/suites/{suite_of(world, prompt_id)}/coverage"
+    latency = {str(bucket): 1 for bucket in range(4_000)}
+    with world.container.database.write() as connection:
+        c = sessions.c
+        counted = json.loads(connection.scalar(select(c.counted).where(c.project_id == world.project_id).limit(1)))
+        counted["figures"]["latency"] = latency
+        connection.execute(
+            update(sessions).where(c.project_id == world.project_id), {"counted": json.dumps(counted).encode()}
+        )
+    assert world.get(path).json["unread"] == 0
+
+    monkeypatch.setattr(reading, "BYTES_MAX", 2 * len(json.dumps(latency)))
+
+    read = world.get(path).json
+    assert sum(week["sessions"] for week in read["weeks"]) == 1
+    assert read["unread"] == 2
 
 
 def test_a_test_case_is_not_obsolete_while_sessions_have_no_room(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

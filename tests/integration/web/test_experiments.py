@@ -92,10 +92,10 @@ def test_a_failed_experiment_shows_violations_first_and_leads_to_the_failing_rep
     assert page.index("The candidate does what it must not do") < page.index("Where is | my order?")
     for replay_id in failing:
         assert f'href="{admin.base}/replays/{replay_id}"' in admin.page
-    assert "find_order is no longer among the draft's tools" in page
+    assert "find_order is no longer offered" in page
     assert "| Where is &#124; my order? |" in page
     went_wrong = page.partition("### What went wrong")[2]
-    assert "turn 1, step 1 (tool&#95;call) failed" in went_wrong
+    assert "turn 1, step 1 (tool call) failed" in went_wrong
 
 
 def test_each_test_that_got_worse_shows_why_with_the_number_of_replays(
@@ -138,7 +138,7 @@ def test_blind_test_cases_are_marked_and_their_prompt_s_page_offers_to_mend_them
 
     assert ended(world, path)["verdict"] == "inconclusive"
     page = read(admin, path)
-    assert "Calibrate or mend the blind tests" in page
+    assert "Calibrate or fix the blind tests" in page
     assert "1 test that the baseline passes too rarely to show a drop" in page
     cases = read(admin, f"{admin.base}/prompts/{prompt_id}/test-cases")
     assert "1 test case can’t show a drop." in cases

@@ -17,8 +17,14 @@ from tests.integration.web.conftest import Browser
 from tests.integration.web.test_labels import MemberOf
 from tests.support.world import World
 
-DEFAULTS = {"repeats": 9, "detect": 0.25, "alpha": 0.05, "minSighted": 0.5, "testCaseIds": None}
-OTHERS: dict[str, Any] = {"repeats": 50, "detect": 0.1234567, "alpha": 1e-12, "minSighted": 0.070000000001}
+DEFAULTS = {"repeats": 9, "detect": 0.25, "alpha": 0.05, "minSighted": 0.5, "testCaseIds": None, "watchDays": None}
+OTHERS: dict[str, Any] = {
+    "repeats": 50,
+    "detect": 0.1234567,
+    "alpha": 1e-12,
+    "minSighted": 0.070000000001,
+    "watchDays": 9,
+}
 
 
 class Guard:
@@ -106,6 +112,8 @@ def test_a_form_that_is_sent_as_it_was_shown_keeps_the_evidence(world: World, ad
         ("minSighted", "0", "minSighted", 0),
         ("minSighted", "", "minSighted", 0.5),
         ("repeats", "12", "repeats", 12),
+        ("watchDays", "3", "watchDays", 3),
+        ("watchDays", "", "watchDays", None),
     ],
 )
 def test_a_changed_field_changes_nothing_else(

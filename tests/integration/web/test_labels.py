@@ -178,7 +178,7 @@ def test_a_label_is_deleted_after_asking(world: World, admin: Browser, prompt: t
     admin.send(f"{page}/labels", label="production", version=first)
 
     admin.open(f"{page}/labels/production/delete")
-    assert "Delete the label production?" in admin.text
+    assert "Delete the label “production”?" in admin.text
     admin.send(f"{page}/labels/production/delete")
 
     assert labels(world, prompt_id) == []

@@ -38,5 +38,19 @@ def test_a_document_is_shown_with_its_tables_and_programs(admin: Browser) -> Non
     assert admin.open("/docs/..%2FREADME").status_code == 404
 
 
+def test_a_long_document_lists_its_parts(admin: Browser) -> None:
+    admin.open("/docs/reference-gate")
+
+    assert "On this page" in admin.text
+    assert '<li><a href="#calibrations">Calibrations</a></li>' in admin.page
+
+
+def test_a_link_to_a_document_has_its_title_as_words(admin: Browser) -> None:
+    admin.open("/docs/reference-gate")
+
+    assert f'<a href="/docs/replays">{manual.document("replays").title}</a> explains how' in admin.page
+    assert ".md</a>" not in admin.page
+
+
 def test_a_document_is_for_those_who_are_signed_in(world: World) -> None:
     assert Browser(world).open("/docs/start").status_code == 303

@@ -11,7 +11,7 @@ from tests.integration.web.conftest import Browser
 from tests.integration.web.test_session_page import HOSTILE, conversation, stored
 from tests.support.world import World
 
-OFFER = "so that replays of the next version show it"
+OFFER = "to check the next version for this"
 
 
 def rated(world: World) -> list[tuple[str, str, str | None]]:

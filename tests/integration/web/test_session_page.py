@@ -52,7 +52,7 @@ def test_the_first_question_is_the_heading_and_status_time_and_model_are_below(w
 
     assert re.search(r"<h1[^>]*>\s*Question 1\s*</h1>", admin.page)
     assert "Status OK Started" in words(admin)
-    assert "Time 16 min 43 s" in words(admin)
+    assert "Duration 16 min 43 s" in words(admin)
     assert "Model demo-agent" in words(admin)
 
 

@@ -7,6 +7,7 @@ import re
 import pytest
 
 from app.models.data_policies import DataPolicy
+from app.otlp.masking import RULES_MAX
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
 from tests.integration.web.conftest import Browser
@@ -200,6 +201,66 @@ def test_a_data_policy_is_set_and_shown(world: World, admin: Browser) -> None:
     assert "None" not in admin.text
 
 
+def shown_rules(admin: Browser) -> list[tuple[str, str]]:
+    """The value and the replacement of each rule in the form."""
+    values, replacements = (
+        re.findall(rf'<input name="{name}"[^>]* value="([^"]*)"', admin.page) for name in ("value", "replacement")
+    )
+    return list(zip(values, replacements, strict=True))
+
+
+def test_rules_are_added_and_removed_one_by_one_and_stored_when_they_are_saved(world: World, admin: Browser) -> None:
+    path, policies = path_of(admin, "data"), world.container.services.data_policies
+    admin.open(path)
+    assert shown_rules(admin) == []
+    first, second = ("pattern", "iban", "[iban]"), ("pointer", "/user/email", "[mail]")
+
+    def sent(*rules: tuple[str, str, str], do: str) -> int:
+        kinds, values, replacements = (list(texts) for texts in zip(*rules, strict=True)) if rules else ([], [], [])
+        fields = POLICY | {"spans": "30"}
+        return admin.send(path, **fields, kind=kinds, value=values, replacement=replacements, do=do).status_code
+
+    assert sent(do="add") == 200
+    assert len(shown_rules(admin)) == 1
+    assert re.search(r'aria-label="Pattern or place of rule 1"[^>]* autofocus', admin.page)
+    assert "unsaved changes" in admin.text
+    assert sent(first, do="add") == 200
+    assert shown_rules(admin)[0] == ("iban", "[iban]")
+    assert 'name="spans" value="30"' in admin.page, "the other fields keep what was sent"
+    assert policies.get(project_id=world.project_id) == DataPolicy(), "nothing is stored"
+    assert sent(first, second, do="save") == 303
+
+    assert sent(first, second, do="remove.0") == 200
+    assert shown_rules(admin) == [("/user/email", "[mail]")]
+    assert len(policies.get(project_id=world.project_id).masking) == 2
+    assert sent(second, do="save") == 303
+    admin.open(path)
+    assert shown_rules(admin) == [("/user/email", "[mail]")]
+    assert "unsaved changes" not in admin.text
+
+
+@pytest.mark.parametrize("do", ["remove.1", "remove.-1", "remove.x", "remove.", "remove.²", "add.9", "sort"])
+def test_a_button_that_names_no_rule_changes_none(world: World, admin: Browser, do: str) -> None:
+    path = path_of(admin, "data")
+    admin.open(path)
+
+    assert admin.send(path, **POLICY, kind="pattern", value="iban", replacement="x", do=do).status_code == 200
+
+    assert shown_rules(admin)[0] == ("iban", "x")
+    assert world.container.services.data_policies.get(project_id=world.project_id) == DataPolicy()
+
+
+def test_a_rule_beyond_the_last_is_not_offered_or_added(world: World, admin: Browser) -> None:
+    path, many = path_of(admin, "data"), [f"pattern {number}" for number in range(RULES_MAX)]
+    admin.open(path)
+
+    admin.send(path, **POLICY, kind=["pattern"] * RULES_MAX, value=many, replacement=["x"] * RULES_MAX, do="add")
+
+    assert [value for value, _ in shown_rules(admin)] == many
+    assert "Add a rule" not in admin.text
+    assert f"at most {RULES_MAX} rules" in admin.text
+
+
 def test_an_emptied_rule_is_gone(world: World, admin: Browser) -> None:
     path = path_of(admin, "data")
     admin.open(path)
@@ -252,7 +313,9 @@ def test_a_key_administers_only_when_that_was_ticked(world: World, admin: Browse
 
 def test_models_that_can_not_be_called_are_apart_until_their_vendor_has_a_key(world: World, admin: Browser) -> None:
     def parts() -> tuple[str, str]:
-        above, _, folded = admin.open(path_of(admin, "models")).text.partition('id="without-key"')
+        # The message of the action precedes the page's own part.
+        page = admin.open(path_of(admin, "models")).text.partition("<main")[2]
+        above, _, folded = page.partition('id="without-key"')
         return above, folded.partition("</details>")[0]
 
     add_model(world, admin, "")

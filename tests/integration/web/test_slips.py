@@ -162,7 +162,7 @@ def test_replays_started_together_are_one_page_that_counts_how_many_passed(world
     together = run_all(admin, prompt_id)
 
     assert "1 of 2 passed" in admin.text
-    assert "1 test case passed the time before and failed now." in admin.text
+    assert "1 test case passed in its previous replay and failed now." in admin.text
     assert len(re.findall(r'<th scope="row"', admin.page)) == 2
     admin.open(f"{together}?show=failed")
     assert len(re.findall(r'<th scope="row"', admin.page)) == 1
@@ -223,6 +223,30 @@ def changes_of_cases(world: World) -> list[str]:
     """The ids of the changed test cases in the audit log, the newest first."""
     page = world.container.services.audit.page(organization_id=world.organization_id, limit=100, cursor=None)
     return [entry.subject for entry in page.entries if entry.action == "test_case.changed"]
+
+
+def test_the_heading_of_a_batch_names_the_version_that_was_played_with_its_message(
+    world: World, admin: Browser
+) -> None:
+    prompt_id = world.prompt()
+    prompt = f"/api/v1/prompts/{prompt_id}"
+    case_id = case_of(world, prompt_id)
+    first = world.post(f"{prompt}/commit", json={"message": "First"}).json["commitHash"]
+    world.patch(prompt, json={"value": "Answer."})
+    of_draft = run_all(admin, prompt_id)
+    assert '<h1 dir="auto">Replays of a draft</h1>' in admin.page
+    committed = world.post(f"{prompt}/commit", json={"message": "Write <i>less</i>"}).json["commitHash"]
+
+    admin.open(of_draft)
+    assert f'<h1 dir="auto">Replays of version {committed[:8]}</h1>' in admin.page
+    assert '<p class="lead">Write &lt;i&gt;less&lt;/i&gt;</p>' in admin.page
+    replay = world.post(f"/api/v1/test-cases/{case_id}/replays", json={"candidate": {"commitHash": first}}).json
+    admin.open(f"{admin.base}/replays/{replay['id']}/batch")
+    assert f'<h1 dir="auto">Replays of version {first[:8]}</h1>' in admin.page
+    changed = {"candidate": {"base": first, "value": "Else."}}
+    replay = world.post(f"/api/v1/test-cases/{case_id}/replays", json=changed).json
+    admin.open(f"{admin.base}/replays/{replay['id']}/batch")
+    assert f"Replays of version {first[:8]} with changes" in admin.page
 
 
 def test_a_batch_shows_what_it_played_and_is_run_again(world: World, admin: Browser) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import html
 import shlex
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from app.services.suites.coverage import CoverageService
 from app.services.suites.service import NewMember
+from app.web.views.suites import ShownMember, SuitePage
 from tests.integration.suites.test_suites import case_of
 from tests.integration.web.conftest import Browser
 from tests.support.world import World
@@ -72,3 +74,24 @@ def test_a_member_that_is_no_id_is_refused(world: World, admin: Browser) -> None
 def test_the_reason_of_a_test_case_shows_tools_as_code(world: World, admin: Browser) -> None:
     admin.open(f"{admin.base}/suites/{suite_of(world, reason='It calls `get_<b>order`.')}")
     assert "It calls <code>get_&lt;b&gt;order</code>." in admin.page
+
+
+def test_a_list_without_suites_offers_a_proposal_once(world: World, admin: Browser) -> None:
+    admin.open(f"{admin.base}/prompts/{world.prompt()}/suites")
+
+    assert admin.page.count("Propose a suite") == 1
+
+
+def test_a_test_case_that_is_not_usable_leads_to_the_reason(
+    world: World, admin: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = f"{admin.base}/suites/{suite_of(world)}"
+    monkeypatch.setattr(ShownMember, "state", ("reliable", "ok"))
+    admin.open(path)
+    assert "newest version itself" not in admin.page
+    monkeypatch.setattr(ShownMember, "state", ("not usable", "bad"))
+    row = SimpleNamespace(id=31)
+    monkeypatch.setattr(SuitePage, "_calibration", lambda *_: SimpleNamespace(row=row))
+    admin.open(path)
+    assert "1 test case does not pass with the newest version itself" in admin.page
+    assert f'href="{admin.base}/calibrations/31" aria-label="Why ' in admin.page

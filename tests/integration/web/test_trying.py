@@ -306,3 +306,40 @@ def test_a_run_becomes_a_test_case_or_a_conversation_in_the_editor(world: World,
     assert admin.open(f"{admin.base}/prompts/{prompt_id}/test-cases/new?run=999999").status_code == 404
     admin.open(edit)
     assert "Why &lt;b&gt;?" in admin.page
+
+
+def new_case(admin: Browser, run: RunRow) -> str:
+    """Open the form of a test case that begins with a run; its note about what is not in it."""
+    answer = admin.open(f"{admin.base}/prompts/{run.prompt_id}/test-cases/new?run={run.id}")
+    assert answer.status_code == 200
+    assert run.question in admin.page
+    return " ".join(admin.text.split())
+
+
+def test_the_form_of_a_test_case_explains_why_a_cancelled_run_gives_no_answer(world: World, admin: Browser) -> None:
+    runs, prompt_id = world.container.services.runs, world.prompt()
+    command = RunCommand(prompt_id=prompt_id, question="Where is it?", productive=False)
+    run_id = runs.start(command, project_id=world.project_id).run_id
+    assert "The run has not ended, so it has no answer yet." in new_case(admin, row(world, run_id))
+    runs.cancel(project_id=world.project_id, run_id=run_id)
+
+    assert row(world, run_id).status == "cancelled"
+    shown = new_case(admin, row(world, run_id))
+    assert f"Run {run_id} gives this test case only a part." in shown
+    assert "The run was cancelled, so it has no whole answer. Write the answer that you expect." in shown
+    path = f"{admin.base}/prompts/{prompt_id}/test-cases/new"
+    made = admin.send(path, question="Where is it?", expected="Here.", name="")
+    assert made.status_code == 303
+    of_another = admin.open(f"{admin.base}/prompts/{world.prompt()}/test-cases/new?run={run_id}")
+    assert of_another.headers["location"] == f"{path}?run={run_id}"
+
+
+def test_the_form_of_a_test_case_warns_of_what_it_leaves_out_of_a_run(world: World, admin: Browser) -> None:
+    prompt_id = world.prompt()
+    [first] = ask(world, admin, prompt_id, "One")
+    [second] = ask(world, admin, prompt_id, "Two", run=str(first))
+
+    assert "only a part" not in new_case(admin, row(world, first))
+    shown = new_case(admin, row(world, second))
+    assert "The question continues a conversation, which this form leaves out: add its turns." in shown
+    assert "Write the answer" not in shown

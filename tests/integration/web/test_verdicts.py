@@ -66,7 +66,7 @@ def test_a_lost_tool_leads_to_the_step_that_calls_it(world: World, admin: Browse
 
     read = shown(admin, replayed(world, case["id"]))
 
-    assert "refund_order is no longer among the draft's tools Turn 2, where it happened" in read
+    assert "refund_order is no longer offered Turn 2, where it happened" in read
     assert 'href="#step-2"' in admin.page
 
 

@@ -90,6 +90,18 @@ def test_an_experiment_is_sent_once_when_it_ends(world: World, hook: Hook) -> No
     ]
 
 
+def test_a_guard_map_is_sent_once_when_it_ends(world: World, hook: Hook) -> None:
+    prompt = f"/api/v1/prompts/{committed(world)}"
+    case = world.post(f"{prompt}/test-cases", json={"question": "Who?", "expectedAnswer": "Who?"})
+    assert case.status_code == 201, case.text
+    path = world.post(f"{prompt}/guard-maps", json={"maxReplays": 4}).headers["Location"]
+    wait_until(lambda: world.get(path).json["finishedAt"], path)
+
+    ended = world.get(path).json
+    found = [data for event, data in told(hook) if event == "guard_map.finished"]
+    assert [(data["guardMapId"], data["outcome"]) for data in found] == [(ended["id"], "finished")]
+
+
 def test_rejected_spans_are_sent_together_by_their_causes_and_once(world: World, hook: Hook) -> None:
     turns = (RecordedTurn("Hello", "Hi"),)
     for conversation in ("a", "b"):

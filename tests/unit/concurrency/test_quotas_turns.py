@@ -25,16 +25,16 @@ class Begun:
         self.release = threading.Semaphore(0)
         self._pool = ThreadPoolExecutor(40)
 
-    def begin(self, organization_id: int) -> Future[None]:
+    def begin(self, organization_id: int, places: int = 1) -> Future[None]:
         waiting = sum(map(len, self.turns._lines.values())) + len(self.order)
-        future = self._pool.submit(self._have, organization_id)
+        future = self._pool.submit(self._have, organization_id, places)
         wait_until(
             lambda: sum(map(len, self.turns._lines.values())) + len(self.order) > waiting or future.done(), "its place"
         )
         return future
 
-    def _have(self, organization_id: int) -> None:
-        with self.turns.of(organization_id, wait_s=LONG_S):
+    def _have(self, organization_id: int, places: int) -> None:
+        with self.turns.of(organization_id, wait_s=LONG_S, places=places):
             self.order.append(organization_id)
             assert self.release.acquire(timeout=LONG_S)
 
@@ -83,3 +83,47 @@ def test_a_turn_that_fails_is_given_back() -> None:
     for _ in range(3):
         with pytest.raises(ZeroDivisionError), turns.of(GREEDY, wait_s=0.01):
             raise ZeroDivisionError
+
+
+LARGE = 60
+
+
+def test_small_requests_pass_a_large_one_that_has_to_wait() -> None:
+    turns = Turns(Quota.of(LARGE, 25))
+    with turns.of(GREEDY, wait_s=0, places=LARGE - 10):
+        begun = Begun(turns)
+        begun.begin(OTHER, LARGE)
+        for organization_id in (THIRD, OTHER, GREEDY):
+            begun.begin(organization_id)
+        wait_until(lambda: len(begun.order) == 3, "the small requests")
+        assert OTHER in begun.order  # the large one's own organization, too
+        begun.release.release(3)
+    wait_until(lambda: len(begun.order) == 4, "the large request")
+    begun.release.release()
+
+
+def test_a_large_request_is_passed_for_as_many_places_as_there_are() -> None:
+    """Small requests that never end would otherwise keep it waiting for good."""
+    quota = Quota.of(LARGE, 25)
+    turns = Turns(quota)
+    passed = 0
+    with turns.of(GREEDY, wait_s=0, places=LARGE - 10):
+        begun = Begun(turns)
+        begun.begin(OTHER, LARGE)
+        while passed < quota.capacity:
+            with turns.of(THIRD, wait_s=LONG_S, places=5):
+                passed += 5
+        with pytest.raises(Unavailable), turns.of(THIRD, wait_s=0.01, places=5):
+            pass
+    wait_until(lambda: begun.order == [OTHER], "the large request")
+    begun.release.release()
+    assert passed == quota.capacity
+
+
+def test_a_large_request_that_gives_up_lets_those_behind_it_pass() -> None:
+    turns = Turns(Quota.of(LARGE, 25))
+    with turns.of(GREEDY, wait_s=0, places=LARGE):
+        with pytest.raises(Unavailable), turns.of(OTHER, wait_s=0.01, places=LARGE):
+            pass
+        with turns.of(THIRD, wait_s=0):
+            pass

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
 from app.replay.answers import Answers
 from app.replay.argument_notes import ArgumentNotes
 from app.replay.arguments import CallRules, compare_arguments
+from app.replay.calls import call_reads
 from app.replay.checks import Checker
 from app.replay.clocks import clock_of
 from app.replay.code_forms import code_note
@@ -20,10 +22,12 @@ from app.replay.places import ranked
 from app.replay.ranges import contains_range
 from app.replay.reader import Reader
 from app.replay.schedules import schedule_form
+from app.replay.secret_reads import reads_secret
 from app.replay.texts.background import TextBackground
 from app.replay.texts.facts import compare_facts
 from app.replay.texts.scalars import letters
 from app.replay.texts.sources import Sources
+from app.replay.tool_names import effect_of_name
 from app.replay.types import Check, CheckedAnswer, StringKind
 from app.replay.value_notes import list_note, text_note
 from app.values.budget import UNLIMITED
@@ -179,9 +183,12 @@ def code(size: int) -> Work:
         f"rm -- {'a ' * size}",
         f"deploy {' '.join(f'--a{n}=1' for n in range(size))}",
         f"sed -i {'-n ' * 20 * size}s/a/b/ c",
+        f"adm update {' '.join(f'A{n}=B' for n in range(size))} -m '{'a b ' * size}'",
     ]
     statements = [
         f"insert into t ({listed}) values ({numbers})",
+        f"insert into t set {listed.replace(',', ' = 1,')} = 1",
+        f"alter role a set {'set b to ' * size}c",
         f"update t set {listed.replace(',', ' = 1,')} = 1 where a in ({numbers}) and (b = 1 and c between 1 and 2)",
     ]
     siblings = {f"k{n}": f"2026-11-{n % 28 + 1:02}" for n in range(size)}
@@ -205,6 +212,54 @@ def code(size: int) -> Work:
         letters(f"a -{'$' * size}1")
 
     return work
+
+
+def statements(size: int) -> Work:
+    """Bring statements to their forms, each of which grows in another part."""
+    many = range(size)
+    written = [
+        f"update t set {', '.join(f'a{n} = a{n} + 1' for n in many)} where b = 1",
+        f"insert into t ({', '.join(f'a{n}' for n in many)}) values ({', '.join(map(str, many))})",
+        f"insert into t (a, b) values {', '.join(f'({n}, 1)' for n in many)} on conflict do nothing",
+        f"insert into t select {', '.join(f'x.a{n}' for n in many)} from u x {'join v on v.a = u.b ' * size}limit 1, 2",
+        f"delete from t where {' or '.join(f'a = {n}' for n in many)} and {' and '.join(f'b <> {n}' for n in many)}",
+        f"delete from t where a in ({', '.join(map(str, many))}) or {'not ' * size} b = 1",
+        f"delete from t where {'c.' * size}a = {'- ' * size}1{'::int' * size}{' + 1' * size}{' * 2' * size}",
+        f"delete from t where a = case {'when b = 1 then 2 ' * size} else 3 end and f({', '.join(map(str, many))}) = 1",
+        f"delete from t where (a, b) = ({', '.join(map(str, many))}) and {'(' * size}a = 1{')' * size}",
+        f"update a.b set c = 1 from {', '.join(f'x as y{n}' for n in many)} where a = {'case when ' * size}",
+        f"with {', '.join(f'c{n} as (select 1)' for n in many)} select distinct a from b group by {'a, ' * size} b",
+        f"delete from t where a is {'not distinct from b ' * size}",
+        '"a"."b".' * size,
+    ]
+    secrets = {
+        "path": [f"a/{'.env/' * size}"] * size,
+        "command": f"{'ssh a ' * size} cat {'b;c ' * size} | " * 2 + "sudo env",
+        "sql": f"select {'a, ' * size} b from c",
+        "cmd": f"bash -c '{'ls ; ' * size}'",
+    }
+
+    def work() -> None:
+        for text in written:
+            code_note(text, f"{text} ")
+            code_note(text.upper(), f"{text};")
+        code_note(json.dumps({f"a{n}": [n / 2] for n in many}), "{}")
+        reads_secret(secrets)
+        call_reads("a", {"b": "select 1 from c where d = 1", **{f"a{n}": n for n in many}}, runs_only=False)
+        call_reads("a", {"b": "ls -a " * size}, runs_only=False)
+        call_reads("a", {"b": "ls " * size}, runs_only=False)
+        effect_of_name("查询" * size + "a")
+        effect_of_name("a" + "查询" * size)
+        command_reads(f"gcloud {'a ' * size} list")
+
+    return work
+
+
+def several_statements(size: int) -> Work:
+    """Compare texts of as many statements, and statements of as many clauses."""
+    several = f"update t set a = 1 where b = 2{'; update t set a = 2' * size}"
+    clauses = f"delete from t {'having b = 1 ' * size} where c = 1"
+    return lambda: (code_note(several, f"{several};"), code_note(clauses, f"{clauses} and d = 2"))
 
 
 def texts(size: int) -> Work:
@@ -259,6 +314,8 @@ def comparisons() -> dict[str, Make]:
         "lists": lists,
         "open arguments": open_arguments,
         "code": code,
+        "statements": statements,
+        "several statements": several_statements,
         "calls in other forms": calls_in_other_forms,
         "programs in other forms": programs_in_other_forms,
         "texts": texts,

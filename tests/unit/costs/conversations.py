@@ -21,7 +21,7 @@ from app.replay.checks import Checker
 from app.replay.compare import ignored_paths
 from app.replay.documents import load
 from app.replay.effects import defined_tools
-from app.replay.engine import converse, replay
+from app.replay.engine import PlayedConversation, replay
 from app.replay.fault_types import Variant
 from app.replay.faults import require_variants
 from app.replay.findings import ProducedAnswer, ProducedCall
@@ -132,7 +132,7 @@ def conversing(size: int) -> Work:
     made = [ToolCall(f"c{n}", "get", {"n": n} if n < size else {"q": "none"}) for n in range(size + 1)]
 
     def work() -> None:
-        converse(TestCase(turns=tuple(turns)), ports(Scripted(says("a") for _ in turns)), size - 1)
+        PlayedConversation(TestCase(turns=tuple(turns)), ports(Scripted(says("a") for _ in turns))).play(size - 1)
         replay(called, ports(Scripted([Answer("", tuple(made))])))
         replay(asked, ports(Scripted([says("It is 5.")])))
 

@@ -24,9 +24,9 @@ from app.replay.effects import defined_tools, require_usable, tools_of
 from app.replay.engine import replay
 from app.replay.findings import ReplayResult
 from app.replay.judging import JudgedTurn, StepJudgement, TurnJudgement
-from app.replay.known import TurnDigests
+from app.replay.known import MessageDigests, TurnDigests
 from app.replay.program import is_void, program_case
-from app.replay.results import agreement, step_at, with_verdict
+from app.replay.results import agreement, answers_digest, step_at, with_verdict
 from app.replay.types import CaseFile, Fidelity, Missing, RemovedCall, TestCase, ToolRules
 from app.sessions.types import EarlierMessage
 from app.values.budget import WorkBudget
@@ -45,9 +45,10 @@ class Known:
     """Remembers every verdict by the digests of its step."""
 
     verdicts: dict[str, StepJudgement] = field(default_factory=dict)
+    messages: MessageDigests = field(default_factory=MessageDigests)
 
     def recall(self, index: int, turn: JudgedTurn) -> Mapping[int, StepJudgement]:
-        digests = TurnDigests(index, turn)
+        digests = TurnDigests(index, turn, self.messages)
         by_step = {step.step: (digests.of_judge("j", step), digests.of_person(step)) for step in turn.steps}
         return {n: StepJudgement(n, "needs_review", digest=digest) for n, (_, digest) in by_step.items()}
 
@@ -138,6 +139,7 @@ def life(case: TestCase, draft: FakeDraft) -> Work:
 
 def read(case: TestCase, draft: FakeDraft, results: Sequence[ReplayResult]) -> None:
     for result in results:
+        answers_digest(result.turns)
         agreement(result.turns)
         last = sum(len(played.steps) for played in result.turns) - 1
         step_at(result, last)

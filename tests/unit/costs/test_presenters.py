@@ -272,7 +272,7 @@ def experiment_pages(size: int) -> Work:
     cases = [case(n, f"{n}", "regressed", side(1, 4), side(4, 4)) for n in range(size)]
     few = cases[:2]
     several = [{"languageModelName": f"m{n}", "testCases": few} for n in range(size)]
-    broken = {"testCaseId": 1}
+    broken = {"testCaseId": 1, "replayId": 2}
     many_cases = experiment(cases, verdict="failed", violations=[broken] * size, models=several[:1])
     many_models = experiment(few, verdict="failed", models=several)
     failing = [{"testCaseId": n, "candidate": {"failedReplayIds": [*range(size)]}} for n in range(size)]
@@ -284,6 +284,7 @@ def experiment_pages(size: int) -> Work:
             shown = ShownExperiment(written)
             assert all((shown.to_look_at, shown.models))
             assert len(shown.broken) <= 1
+            assert len(shown.violations) <= 1
             assert not shown.steady
         assert len(ShownExperiment(many_models).by_model) == len(few)
         fields_of_experiment(Form(texts)).body()

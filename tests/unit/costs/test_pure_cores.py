@@ -25,7 +25,7 @@ from app.prices.book import NO_PRICES, PriceBook, PriceList
 from app.prices.names import keys_of
 from app.prices.types import CalledModel, Prices, Tariff, total
 from app.rendering.blocks import link_labels, scan
-from app.rendering.matching import names_of, values_in
+from app.rendering.matching import Template, names_by_content, names_of
 from app.rendering.render import Placeholder, PlaceholderValue, filled_length, to_xml
 from app.search.blocks import needed, turns_with, unindexed_in, with_turns
 from app.search.query import parse
@@ -212,12 +212,12 @@ def placeholders(size: int) -> Work:
     many = Placeholder("k0", tuple(PlaceholderValue(f"{n}", f"w{n}") for n in range(size)))
 
     def work() -> None:
-        values = values_in(filled, text, "RAW", keys) or {}
+        values = Template(text, "RAW", keys).values(filled) or {}
         assert len(values) == size
-        names_of(values, [*defined, many])
-        values_in(filled, text, "RAW", set())
-        values_in(filled.replace("v", "&"), text, "XML", keys)
-        values_in(to_xml(filled), text, "XML", keys)
+        names_of(values, names_by_content([*defined, many]))
+        Template(text, "RAW", set()).values(filled)
+        Template(text, "XML", keys).values(filled.replace("v", "&"))
+        Template(text, "XML", keys).values(to_xml(filled))
         filled_length(text, dict.fromkeys(keys, 7))
 
     return work
@@ -346,6 +346,7 @@ NOT_GROWING: dict[str, set[str]] = {
         "prices/book:PriceBook._own",
         "prices/book:PriceList.find",
     },
+    "adds up lengths by one call into C": {"rendering/matching:Template.__init__"},
     "end where a message is long enough": {
         "json_schema/checker:Breach.json_path",
         "json_schema/checker:_pieces",

@@ -19,15 +19,18 @@ from app.replay.calls import call_reads
 from app.replay.cases import WrittenTurn, case_by_hand, case_from_turns, load_case
 from app.replay.changes import change_case
 from app.replay.commands import acting_part, command_reads
+from app.replay.derived_tools import derived_definitions
 from app.replay.documents import dump
 from app.replay.effect_proposals import UnknownTool, propose_effects, proposed_effects
-from app.replay.engine import converse
+from app.replay.engine import PlayedConversation, replay
 from app.replay.excerpts import only_turn
+from app.replay.excuses import UserWords
 from app.replay.fault_types import Fault, Variant
 from app.replay.faults import require_variants, with_faults
+from app.replay.find_forms import find_form
 from app.replay.judge import ModelJudge
 from app.replay.judging import JudgedCall, JudgedTurn, OpenStep, StepEvidence
-from app.replay.known import TurnDigests
+from app.replay.known import MessageDigests, TurnDigests
 from app.replay.ports import Ports
 from app.replay.program import ModelCall, ProgramAnswer, RecordedProgram, Transcript, earlier_transcript
 from app.replay.replies import Replies
@@ -35,6 +38,7 @@ from app.replay.session_pieces import is_piece
 from app.replay.statements import sql_reads
 from app.replay.types import Fidelity, Missing, TestCase, ToolRules
 from app.sessions.build import build_session
+from app.sessions.types import Step, Turn
 from app.values.budget import WorkBudget
 from tests.support.cores import Core, Make, looping_functions
 from tests.support.growth import Work
@@ -43,7 +47,7 @@ from tests.unit.costs.comparisons import comparisons
 from tests.unit.costs.conversations import conversations
 from tests.unit.costs.test_audits import SHAPES
 from tests.unit.costs.test_traces import spans_of
-from tests.unit.replay.fakes import FakeDraft, FakeJudge, FakeModel, answer, call, says, turn
+from tests.unit.replay.fakes import FakeDraft, FakeJudge, FakeModel, answer, call, ports, says, turn
 
 pytestmark = pytest.mark.slow
 
@@ -67,7 +71,7 @@ def judge(size: int) -> Work:
     def work() -> None:
         model = FakeModel(lambda n, messages: says(json.dumps({"steps": reply})))
         ModelJudge(model, lambda: "n" * 20, "j").judge_turn(asked)
-        digests = TurnDigests(0, asked)
+        digests = TurnDigests(0, asked, MessageDigests())
         for step in asked.steps:
             digests.of_person(step)
 
@@ -114,7 +118,7 @@ def replies(size: int) -> Work:
         made = Replies()
         for known in (made, Replies(made.new)):
             ports = dataclasses.replace(replays.ports(replays.Scripted([calls])), replies=known)
-            converse(case, ports, 0, budget=WorkBudget(1_000))
+            PlayedConversation(case, ports, budget=WorkBudget(1_000)).play(0)
 
     return work
 
@@ -168,9 +172,13 @@ def faults(size: int) -> Work:
 def recorded_session(size: int) -> Work:
     turns = build_session([[span] for span in spans_of(size)])
     written = [WrittenTurn("?", "!")] * size
+    lists = [Step("tool_call", "s", "put", {"lines": [{"n": n, f"k{n % 9}": [n]}]}) for n in range(20 * size)]
+    wide = [Step("tool_call", "s", f"tool_{n}", {str(k): k for k in range(10)}) for n in range(10 * size)]
+    called = [Turn("t", 0, 1, "?", tuple(lists)), Turn("t", 0, 1, "?", tuple(wide[:150]))]
 
     def work() -> None:
         case_from_turns(turns, "STRICT")
+        derived_definitions(called)
         case_by_hand("?", "!", "STRICT", {"tone": "kind"}, written)
         is_piece(turns, turns[-1])
 
@@ -235,6 +243,25 @@ def probe(size: int) -> Work:
     return lambda: play_probe(case, probed, lambda model: Ports(model, FakeDraft(), FakeJudge()))
 
 
+def excused(size: int) -> Work:
+    """Play as many reads, and one with as many other values; a judge excuses each."""
+    others = [(f"get_{n}", {"n": n}) for n in range(size)] + [("get_all", dict.fromkeys(map(str, range(size)), 1))]
+    case = TestCase(turns=(turn("?", *(call(name, given, "ok") for name, given in others), answer("Done")),))
+    asked = tuple(ToolCall("", name, dict.fromkeys(given, -1)) for name, given in others)
+    script = [Answer("", asked), Answer("", asked), says("Done")]
+    judge = FakeJudge(lambda recorded, produced: "passed")
+    return lambda: replay(case, ports(replays.Scripted(script), judge=judge))
+
+
+def named_values(size: int) -> Work:
+    return lambda: UserWords(lambda: ["Where is order 4711?"] * size, WorkBudget()).have_named("order 4712")
+
+
+def found_files(size: int) -> Work:
+    arguments = ["a", "-type", "f", "-exec", "rm", *["-f"] * size, "{}"]
+    return lambda: find_form(arguments, [], is_ended=True)
+
+
 WORKS: dict[str, Make] = {
     **replays.lives(),
     **comparisons(),
@@ -250,6 +277,9 @@ WORKS: dict[str, Make] = {
     **{f"probes of {name}": drawn(make) for name, make in SHAPES.items()},
     "figures": figures,
     "a probe": probe,
+    "excused reads": excused,
+    "values that a user has named": named_values,
+    "commands of find": found_files,
 }
 # Each turn of a recorded history is sent all messages before it.
 JUMPS = {"replay/engine:_played"}
@@ -263,8 +293,12 @@ NOT_GROWING: dict[str, set[str]] = {
         "audit/probes:in_words",
         "replay/answers:Answers._facts",
         "replay/answers:Answers._json_subset",
+        "replay/calls:_is_command",
+        "replay/tool_names:_reads_unspaced",
+        "replay/code_forms:_note",
         "replay/command_forms:_script_form",
         "replay/command_forms:_spellings",
+        "replay/conditions:_Expression._is",
         "replay/documents:_choices",
         "replay/documents:_explain",
         "replay/judge_question:_doubt",
@@ -278,6 +312,8 @@ NOT_GROWING: dict[str, set[str]] = {
         "replay/texts/words:_table",
         "replay/texts/words:_words",
     },
+    "looks up the digest of each earlier message, in one line of C": {"replay/known:MessageDigests.of"},
+    "sort a set, which C does": {"replay/conditions:_one_of"},
     "loop over the probes of an audit, the gaps that are shown, or the tries of a calibration": {
         "audit/figures:noticed",
         "audit/playing:play_probe",
@@ -307,6 +343,7 @@ NOT_GROWING: dict[str, set[str]] = {
         "audit/arguments:name_exchanged",
         "audit/arguments:number_as_float",
         "audit/arguments:number_changed",
+        "audit/arguments:read_limited",
         "audit/arguments:unit_changed",
         "audit/arguments:value_exchanged",
         "audit/changes:_placed",

@@ -19,6 +19,7 @@ from app.suites.coverage import (
     share_of,
 )
 from app.suites.features import Feature, ScoredFingerprint, Vocabulary, given_by
+from app.suites.findings import LowScores, came_back, grouped, problems_of
 from app.suites.fingerprints import CalledTool, Fingerprint, make, of_facts, of_turns
 from app.suites.proposals import propose
 from app.suites.refusals import is_refused
@@ -77,6 +78,25 @@ def sessions(different: int, tools: int) -> Make:
     return prepare
 
 
+def found(different: int, tools: int) -> Make:
+    """Group as many sessions that went wrong into findings."""
+
+    def prepare(size: int) -> Work:
+        samples = samples_of([fingerprint(n % (different or size), tools) for n in range(size)])
+        vocabulary = Vocabulary.of([sample.scored.fingerprint for sample in samples])
+        low = {sample.id: LowScores("polite", f"score {n}") for n, sample in enumerate(samples)}
+
+        def work() -> None:
+            problems = problems_of(samples, low)
+            groups = grouped(samples, problems, [*problems.values()], vocabulary, effect_of)
+            assert groups
+            came_back(samples, solved_ns=size, solved_by=None, versions={})
+
+        return work
+
+    return prepare
+
+
 def tools(size: int) -> Work:
     """Make the fingerprints of a conversation with as many calls and turns."""
     calls = [CalledTool(f"tool{n % 90}", f"{n // 2}", n % 2 == 0) for n in range(10 * size)]
@@ -113,6 +133,9 @@ WORKS: dict[str, Make] = {
     "equal sessions": sessions(1, 3),
     "different sessions": sessions(0, 3),
     "sessions of many tools": sessions(5, 40),
+    "findings of equal sessions": found(1, 3),
+    "findings of different sessions": found(0, 3),
+    "findings of sessions without tools": found(5, 0),
     "calls and turns": tools,
     **{f"a text of {name}": text_of(piece) for name, piece in PIECES.items()},
     "gains that fall": gains,

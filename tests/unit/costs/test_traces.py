@@ -259,6 +259,8 @@ WORKS: dict[str, Make] = {
     "sketches": sketches,
     "members of a body": in_members,
     "rules": rules,
+    "escapes": lambda size: partial(MASKING.text, r"a\\u005cn" * size),
+    "rules for escapes": lambda size: partial(Masking([Rule("pattern", "[a-z]x")] * size).text, r"a\n"),
     "a large pattern": lambda size: partial(Masking([Rule("pattern", "[ab]{200}c")]).text, "x" * 16_384 * size),
     "unreadable": nothing_readable,
     "instructions": instructions,
@@ -279,6 +281,7 @@ CORE = Core(("otlp", "sessions"), WORKS, size=40, jumps=JUMPS)
 NOT_GROWING: dict[str, set[str]] = {
     "loop over a table of the module, or over two or three things": {
         "otlp/keyed:_keyed_class",
+        "otlp/escapes:unescaped",
         "otlp/names:user_of",
         "otlp/normalise/bodies:has_messages",
         "otlp/normalise/fields:_outputs",
@@ -328,6 +331,7 @@ NOT_GROWING: dict[str, set[str]] = {
         "otlp/normalise/numbered:OpenInference.output_messages",
         "otlp/span:_explain_group",
         "sessions/build:_under_way",
+        "sessions/facts:_first_opening",
         "sessions/placeholder_proposals:Proposals.rewritten",
         "sessions/placeholder_proposals:Proposals.varying",
         "sessions/placeholder_proposals:_Finder._proposal",

@@ -10,9 +10,11 @@ from typing import Any, get_args
 import click
 import pytest
 from reprise_client.cli import with_extensions
+from reprise_formats.replay_words import VIOLATIONS
 
 from app.process.application import build_app
 from app.process.bootstrap import bootstrap
+from app.replay.findings import ViolationKind
 from app.replay.types import AnswerCheck, ArgumentsCheck, History, OnMissing, Order
 from tests.support.world import settings_for
 
@@ -61,6 +63,13 @@ def test_every_command_shown_is_one(file: str, monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize("choices", [AnswerCheck, ArgumentsCheck, Order, History, OnMissing])
 def test_every_choice_is_explained(choices: Any) -> None:
     assert [choice for choice in get_args(choices) if f"`{choice}`" not in PAGE] == []
+
+
+def test_every_kind_of_violation_is_listed_with_its_words() -> None:
+    rows = dict(re.findall(r"^\| `(\w+)` \| ([^|]+) \| the draft ", (DOCS / "replays.md").read_text("utf-8"), re.M))
+
+    assert rows == VIOLATIONS
+    assert {*VIOLATIONS} == {*get_args(ViolationKind)}
 
 
 def test_every_call_named_is_a_route(tmp_path: Path) -> None:

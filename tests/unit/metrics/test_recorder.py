@@ -75,6 +75,16 @@ def test_a_counter_without_labels_is_there_before_it_counts(store: MetricStore) 
     assert store.total().counts(registry.LOCK_RETRIES) == {(): 0}
 
 
+def test_counting_together_is_counting_each() -> None:
+    each, together = Metrics(), Metrics()
+    each.count(registry.HTTP_REQUESTS, "GET", "/", "200")
+    each.count(registry.CACHE_LOOKUPS, "answers", "hit")
+    each.observe(registry.HTTP_SECONDS, 0.02, "GET", "/")
+    counted = [(registry.HTTP_REQUESTS, ("GET", "/", "200"), ""), (registry.CACHE_LOOKUPS, ("answers", "hit"), "")]
+    together.count_together(counted, registry.HTTP_SECONDS, ("GET", "/"), 0.02)
+    assert together.pending() == each.pending()
+
+
 def test_threads_lose_no_count(store: MetricStore) -> None:
     metrics = recorder(store)
     begin = threading.Barrier(9)

@@ -13,7 +13,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from app.models import compression
-from app.models.compression import MARK, compress, compress_text, decompress, decompress_text
+from app.models.compression import (
+    MARK,
+    OF_FACTS,
+    compress,
+    compress_text,
+    decompress,
+    decompress_text,
+    with_dictionary,
+)
 from bench.dictionary import bodies_of, held_out, left, recorded_spans, train
 from bench.varied import LONGER, conversations
 
@@ -30,6 +38,8 @@ SPAN = b'{"traceId":"0af7651916cd43dd8448eb211c80319c","spanId":"b7ad6b716920333
 def test_every_body_comes_back_as_it_was(body: bytes) -> None:
     assert decompress(compress(body)) == body
     assert decompress(compress(memoryview(body))) == body
+    assert decompress(compress(body, OF_FACTS)) == body
+    assert with_dictionary(compress(body), OF_FACTS) == compress(body, OF_FACTS)
 
 
 @given(st.binary(max_size=300))
@@ -74,7 +84,12 @@ def test_bodies_of_releases_without_compression_are_read() -> None:
 
 def test_a_format_of_a_newer_release_is_an_error_that_names_it() -> None:
     with pytest.raises(ValueError, match="newer release"):
-        decompress(b"\2...")
+        decompress(b"\7...")
+
+
+def test_a_damaged_body_keeps_its_dictionary() -> None:
+    damaged = compress(SPAN)[:-1]
+    assert with_dictionary(damaged, OF_FACTS) == damaged
 
 
 def test_a_damaged_body_is_an_error_and_the_next_one_is_read() -> None:
@@ -83,10 +98,16 @@ def test_a_damaged_body_is_an_error_and_the_next_one_is_read() -> None:
     assert decompress(compress(SPAN)) == SPAN
 
 
-def test_the_dictionary_never_changes() -> None:
-    """A change would make all stored spans unreadable: add a dictionary with another format byte instead."""
-    dictionary = Path(compression.__file__).parent / "dictionaries" / "1.zstd"
-    digest = "1da371f59ddfe94ee214ada1fde4ccf72d95e29b812bd075db724933bbdd48ab"
+@pytest.mark.parametrize(
+    ("file", "digest"),
+    [
+        ("1.zstd", "1da371f59ddfe94ee214ada1fde4ccf72d95e29b812bd075db724933bbdd48ab"),
+        ("2.zstd", "b74a9561e82553f191cfd95727009390f6470921ee51c52e80dc6a5d4bea017d"),
+    ],
+)
+def test_a_dictionary_never_changes(file: str, digest: str) -> None:
+    """A change would make what is stored unreadable: add a dictionary with another format byte instead."""
+    dictionary = Path(compression.__file__).parent / "dictionaries" / file
     assert sha256(dictionary.read_bytes()).hexdigest() == digest
 
 

@@ -173,4 +173,4 @@ def test_a_damaged_body_is_an_error(damage: Callable[[bytes], bytes]) -> None:
 
 def test_bodies_in_a_format_of_a_newer_release_are_an_error_that_names_it() -> None:
     with pytest.raises(ValueError, match="newer release"):
-        dict(read({(b"t" * 16, b"s" * 8): b"\4..."}, {}))
+        dict(read({(b"t" * 16, b"s" * 8): b"\7..."}, {}))

@@ -143,3 +143,11 @@ def test_what_is_no_json_is_quoted_without_the_secret():
     failure = no_json("OPENAI", "sk-1234567890", "x" * 195 + "sk-1234567890")
     assert "sk-1" not in str(failure)
     assert "the answer is no JSON: xxx" in str(failure)
+
+
+def test_an_error_that_carries_another_one_is_described_by_that_one() -> None:
+    ended = ConnectionError("Remote end closed connection without response")
+    failure = broken(ConnectionError(ConnectionError("Connection aborted.", ended)), "OPENAI", None)
+
+    assert str(failure).endswith("answer properly: Remote end closed connection without response")
+    assert failure.retryable

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from app.chat import ToolDefinition
 from app.providers import decoding
 from app.providers.failures import ProviderFailure
-from app.providers.types import ModelConfig, ModelRef, ModelRequest
+from app.providers.types import Credential, ModelConfig, ModelRef, ModelRequest
 from app.providers.vendor_models import VendorModels
 
 REQUEST = ModelRequest(ModelRef("OPENAI", "gpt-4o"), ModelConfig(), (), None, timeout_s=1)
@@ -45,3 +47,18 @@ def test_a_stream_that_breaks_off_may_be_tried_again_and_is_not_answered(monkeyp
         models.complete(REQUEST)
 
     assert (raised.value.retryable, raised.value.is_answered) == (True, False)
+
+
+@pytest.mark.parametrize("depth", [990, 5_000])
+def test_a_request_that_is_nested_too_deeply_is_refused_before_it_is_sent(depth: int) -> None:
+    schema: dict[str, Any] = {}
+    for _ in range(depth):
+        schema = {"items": schema}
+    request = replace(
+        REQUEST, credential=Credential("sk-test"), config=ModelConfig(tools=(ToolDefinition("a", "", schema),))
+    )
+
+    with pytest.raises(ProviderFailure, match="nested too deeply to be sent") as raised:
+        VendorModels().complete(request)
+
+    assert (raised.value.retryable, raised.value.unaccepted) == (False, True)

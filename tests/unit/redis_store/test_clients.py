@@ -14,7 +14,7 @@ import redis
 from app.concurrency.breaker import OutageBreaker
 from app.metrics import Metrics
 from app.metrics.registry import RATE_LIMIT_NOT_COUNTED
-from app.redis_store.clients import GuardedRedis, RedisClients, connect
+from app.redis_store.clients import UNCOPIED_BYTES, CommandPacker, GuardedRedis, RedisClients, connect
 from app.redis_store.rate import RateLimiter
 from app.redis_store.scripts import Script
 from tests.support.redis_server import RedisServer
@@ -205,7 +205,7 @@ def test_the_embedded_mode_has_one_redis_for_all() -> None:
 
 
 @pytest.mark.services
-@pytest.mark.parametrize("size", [0, 10, 3 * 1024 * 1024])
+@pytest.mark.parametrize("size", [0, 10, UNCOPIED_BYTES - 1, UNCOPIED_BYTES, 3 * 1024 * 1024])
 def test_values_of_any_size_come_back_as_they_were(redis_server: RedisServer, size: int) -> None:
     value = bytes(range(256)) * (size // 256) + b"\r\n"[: size % 256]
     with redis_server.database() as url:
@@ -220,3 +220,11 @@ def test_values_of_any_size_come_back_as_they_were(redis_server: RedisServer, si
         assert client.mget("alone é", "together", "number") == [value, value, b"1.5"]
         assert client.ttl("alone é") == 60
         client.close()
+
+
+@pytest.mark.parametrize(("size", "is_copied"), [(UNCOPIED_BYTES - 1, True), (UNCOPIED_BYTES, False)])
+def test_a_large_value_is_sent_without_a_copy(size: int, is_copied: bool) -> None:
+    value = bytes(size)
+    pieces = CommandPacker().pack("SET", "key", value, "EX", 60)
+    assert any(piece is value for piece in pieces) is not is_copied
+    assert b"".join(pieces) == b"*5\r\n$3\r\nSET\r\n$3\r\nkey\r\n$%d\r\n%b\r\n$2\r\nEX\r\n$2\r\n60\r\n" % (size, value)

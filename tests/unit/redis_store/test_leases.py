@@ -18,7 +18,7 @@ import redis
 
 from app.redis_store import leases
 from app.redis_store.epochs import LEASE_S, Epochs
-from app.redis_store.leases import BUSY, IDLE_S, LeasedWindow
+from app.redis_store.leases import BUSY, IDLE_S, RENEWED_S, LeasedWindow
 from app.redis_store.own_counts import WINDOW_S
 from app.redis_store.shared_window import LOST_S, Question, SharedWindow
 from tests.support.deployment import ROOT
@@ -42,7 +42,7 @@ class Clock:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
     monkeypatch.setattr(time, "time", clock)
-    monkeypatch.setattr(LeasedWindow, "_begin_settling", lambda _: None)
+    monkeypatch.setattr(LeasedWindow, "_begin_renewing", lambda _: None)
     return clock
 
 
@@ -99,6 +99,75 @@ def test_a_busy_key_needs_a_round_trip_a_lease(
     assert used_of(process) == 20 + 20 + 25
 
 
+def test_a_busy_key_gets_its_next_lease_before_the_present_one_ends(
+    process: Callable[[], LeasedWindow],
+    clock: Clock,
+    client: fakeredis.FakeRedis,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    window = process()
+    make_busy(window, clock)
+    window.hit(7, PROJECT)
+    sent = asked(client, monkeypatch)
+    for _ in range(10):
+        for _ in range(10):
+            assert window.hit(7, PROJECT).allowed
+        clock.now += RENEWED_S
+        window.renew()
+
+    assert sent == ["EVALSHA"] * 10, "no request asks"
+    clock.now += LEASE_S
+    window.send(window.ended())
+    assert used_of(process) == 20 + 1 + 100
+    clock.now += LEASE_S
+    window.renew()
+    sent.clear()
+    window.renew()
+    assert sent == [], "a key without requests gets no lease"
+
+
+def test_a_lease_that_was_renewed_before_a_change_ends_with_it(
+    process: Callable[[], LeasedWindow], clock: Clock, client: fakeredis.FakeRedis
+) -> None:
+    window = process()
+    make_busy(window, clock)
+    window.hit(7, PROJECT)
+    clock.now += RENEWED_S
+    window.renew()
+    epoch = window.hit(7, PROJECT).epoch
+    Epochs(client, sleep=lambda seconds: setattr(clock, "now", clock.now + seconds)).end(PROJECT)
+
+    assert window.hit(7, PROJECT).epoch not in {epoch, b""}
+
+
+def test_a_renewal_that_redis_did_not_answer_counts_as_used(
+    process: Callable[[], LeasedWindow],
+    clock: Clock,
+    client: fakeredis.FakeRedis,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    window = process()
+    make_busy(window, clock)
+    window.hit(7, PROJECT)
+    ask_all = SharedWindow.ask_all
+
+    def without_reply(self: SharedWindow, questions: Any) -> Any:
+        ask_all(self, questions)
+        raise redis.ConnectionError
+
+    with monkeypatch.context() as broken:
+        broken.setattr(SharedWindow, "ask_all", without_reply)
+        window.renew()
+    sent = asked(client, monkeypatch)
+
+    assert window.hit(7, PROJECT).allowed
+    assert sent == [], "the present lease may be used until its end"
+    assert used_of(process) == 20 + 25 * 2
+    clock.now += LEASE_S
+    window.renew()
+    assert window.hit(7, PROJECT).allowed
+
+
 def test_a_quiet_key_and_requests_of_ingest_are_counted_one_by_one(
     process: Callable[[], LeasedWindow], clock: Clock
 ) -> None:
@@ -120,10 +189,10 @@ def test_permits_that_were_not_used_are_free_again(process: Callable[[], LeasedW
     clock.now += LEASE_S
 
     [question] = window.ended()
-    window.settle([question])
+    window.send([question])
 
     assert used_of(process) == 20 + 5 + 1  # and the request by which `used_of` asked before
-    window.settle([question])
+    window.send([question])
     assert used_of(process) == 20 + 5 + 2, "a lease is settled once"
 
 
@@ -141,7 +210,7 @@ def test_a_lease_of_a_process_that_died_counts_as_used(
     clock.now = begun + jump
     assert used_of(process) == 20 + 25
 
-    window.settle(late)  # it was only stopped
+    window.send(late)  # it was only stopped
     assert used_of(process) == 20 + 25 + 1
     clock.now += abs(jump) + WINDOW_S
     assert used_of(process) == 0
@@ -183,7 +252,7 @@ def test_the_numbers_of_a_caller_near_its_limit_are_exact(process: Callable[[], 
         if answer.allowed and answer.remaining < LIMIT // 20:
             last.append(answer.remaining)
         for window in windows:
-            window.settle(window.ended())
+            window.send(window.ended())
 
     assert allowed == LIMIT
     assert last[-40:] == list(range(39, -1, -1))
@@ -244,7 +313,8 @@ def test_processes_that_are_killed_and_stopped_never_pass_the_limit(redis_url: s
         with redis.Redis.from_url(redis_url) as client:
             window = SharedWindow(client, limit)
             wait_until(lambda: not window.hit(7, 1).allowed, "the limit")
-        assert limit - 1000 < passed() <= limit
+        # The killed process and the stopped one lose two leases each, of at most a twentieth of the limit.
+        assert limit - 4 * limit // 20 < passed() <= limit
     finally:
         for process in processes:
             process.kill()

@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from app.errors import Invalid
 from app.web.list_queries import chosen_sessions, log_query, session_query
 
 NOW = datetime(2026, 3, 13, 2, tzinfo=UTC)
@@ -53,3 +54,13 @@ def test_both_days_of_a_period_are_included() -> None:
 def test_days_at_the_ends_of_the_calendar_and_other_texts_are_left_to_the_filters(day: str) -> None:
     chosen = chosen_sessions({"from": day, "to": day}, ZoneInfo("Pacific/Kiritimati"))
     assert set(chosen) <= {"from", "to"}
+
+
+def test_a_wrong_number_is_named_by_the_label_of_its_field() -> None:
+    with pytest.raises(Invalid) as tokens:
+        session_query({"minTokens": "many"}, NOW, ZoneInfo("UTC"))
+    with pytest.raises(Invalid) as cost:
+        log_query({"maxCost": "much"}, NOW, ZoneInfo("UTC"))
+
+    assert str(tokens.value) == "Tokens from: Not a valid integer."
+    assert str(cost.value).startswith("Cost, US dollars to: ")

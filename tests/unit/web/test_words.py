@@ -6,10 +6,13 @@ import ast
 import re
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import TypeGuard
 
 import pytest
+from reprise_formats import replay_words
 
+from app.replay import violations
 from app.web import labels, templating
 
 ROOT = Path(__file__).parents[3]
@@ -39,7 +42,8 @@ def shown_texts() -> dict[str, str]:
     """Return the texts of each template, and those of the labels and the keys, in lower case."""
     templates = {path.name: texts_of(path.read_text()) for path in templating.FOLDER.glob("*.html")}
     keys = " ".join(does for _, does in templating.KEYS)
-    constants = [node.value for node in ast.walk(ast.parse(Path(labels.__file__).read_text())) if is_text(node)]
+    modules = [ast.parse(Path(str(module.__file__)).read_text()) for module in (labels, replay_words)]
+    constants = [node.value for module in modules for node in ast.walk(module) if is_text(node)]
     texts = templates | {"labels.py": " ".join(map(str, constants[1:])), "keys": keys}
     return {name: text.lower() for name, text in texts.items()}
 
@@ -66,3 +70,15 @@ def test_a_word_is_found_between_tags_in_attributes_of_macros_and_in_the_plural(
     text = texts_of('<p class="tag">Logins {{ ui.empty("No threads yet", href) }}</p>{# grade #}').lower()
 
     assert [word for word in ("tag", "login", "thread", "grade") if uses(word, text)] == ["login", "thread"]
+
+
+# Fields of tools and test cases, and values that have an underscore.
+OF_THE_API = re.compile(r"\b(?:[a-z]+_[a-z_]+|[a-z]+[A-Z]\w+|set (?:extra|never|lost|order|idempotent)) ")
+
+
+@pytest.mark.parametrize("module", [violations, replay_words], ids=["messages", "words"])
+def test_what_a_person_reads_about_a_violation_has_no_word_of_the_api(module: ModuleType) -> None:
+    texts = [node.value for node in ast.walk(ast.parse(Path(str(module.__file__)).read_text())) if is_text(node)]
+
+    assert len(texts) > 20
+    assert [text for text in texts if OF_THE_API.search(str(text))] == []

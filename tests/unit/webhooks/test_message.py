@@ -57,10 +57,40 @@ def test_what_people_wrote_is_no_markup_in_slack() -> None:
             "/projects/3/experiments/9",
         ),
         (
+            "guard_map.finished",
+            PROMPT | {"guardMapId": 9, "outcome": "finished", "reason": None},
+            "The guard map 9 of Support ended: finished.",
+            "/projects/3/guard-maps/9",
+        ),
+        (
             "model.drifted",
             PROMPT | {"scheduleId": 4, "experimentId": 9, "dropped": 2},
             "The version of Support is the same, and 2 test cases passed less often than in the reference.",
             "/projects/3/schedules/4",
+        ),
+        (
+            "coverage.fell",
+            PROMPT | {"scheduleId": 4, "suite": "release", "share": 0.714, "minCoverage": 0.8},
+            "For Support, the suite release represented 71% of the last 7 days' sessions, below 80%.",
+            "/projects/3/schedules/4",
+        ),
+        (
+            "coverage.fell",
+            PROMPT | {"scheduleId": 4, "suite": None, "share": 0.0, "minCoverage": 0.8},
+            "For Support, all suites represented 0% of the last 7 days' sessions, below 80%.",
+            "/projects/3/schedules/4",
+        ),
+        (
+            "finding.opened",
+            PROMPT | {"findings": 2, "findingIds": ["a", "b"]},
+            "Support has 2 new findings: what went wrong in its sessions.",
+            "/projects/3/prompts/7/findings",
+        ),
+        (
+            "finding.reopened",
+            PROMPT | {"findings": 1, "findingIds": ["a"]},
+            "Support has 1 solved finding with new sessions.",
+            "/projects/3/prompts/7/findings",
         ),
         (
             "spans.rejected",

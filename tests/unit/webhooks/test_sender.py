@@ -89,6 +89,16 @@ def test_of_an_answer_without_end_only_the_beginning_is_read(sender: WebhookSend
     assert written < 2**26
 
 
+def test_interim_answers_without_end_are_a_failure(sender: WebhookSender) -> None:
+    def endless(handler: BaseHTTPRequestHandler) -> None:
+        for heads in repeat(b"HTTP/1.1 100 Continue\r\n\r\n" * 100):
+            handler.wfile.write(heads)
+
+    with receiving(endless) as receiver:
+        attempt = sent(sender, receiver.url)
+    assert (attempt.status_code, attempt.error) == (None, "ReadError: The server sent too many bytes.")
+
+
 def test_a_connection_that_is_reset_is_a_failure_with_a_reason(sender: WebhookSender) -> None:
     with receiving(lambda handler: handler.connection.close()) as receiver:
         attempt = sent(sender, receiver.url)

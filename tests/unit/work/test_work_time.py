@@ -33,6 +33,18 @@ def test_a_job_uses_a_tenth_of_its_time_while_batches_come_in() -> None:
     assert worked_s(WorkTime(50, lambda: True, clock), clock) == 5
 
 
+def test_a_job_may_leave_more_of_its_time_to_batches() -> None:
+    clock = Clock()
+    work_time = WorkTime(50, lambda: True, clock, busy_part=0.02)
+    assert work_time.gives_way
+    assert worked_s(work_time, clock) == 1
+
+    clock.now_s += LAGGING_S
+
+    assert not work_time.gives_way
+    assert worked_s(work_time, clock) == 50
+
+
 def test_batches_that_come_in_end_what_a_job_does() -> None:
     clock = Clock()
     until = clock.now_s + 20

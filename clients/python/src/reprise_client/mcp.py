@@ -39,6 +39,8 @@ def build(instance: Remote) -> Any:
     _add(server, tools.run_replay, reads=False)
     _add(server, tools.run_gate, reads=False)
     _add(server, tools.cancel_gate, reads=False)
+    _add(server, tools.run_guard_map, reads=False)
+    _add(server, tools.change_finding, reads=False)
     _add_resources(server, tools)
     server.prompt(name="mend", description="Mend a prompt until its gate passes.")(_mend)
     for skill in skills():
@@ -59,11 +61,14 @@ def _reading(tools: Tools) -> tuple[Callable[..., str], ...]:
         tools.read_insight,
         tools.read_coverage,
         tools.propose_suite,
+        tools.list_findings,
+        tools.read_finding,
         tools.list_schedules,
         tools.show_watch,
         tools.list_failures,
         tools.read_replay,
         tools.read_gate,
+        tools.read_guard_map,
     )
 
 

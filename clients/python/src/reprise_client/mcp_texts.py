@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from reprise_formats.controls import visible, visible_lines
+from reprise_formats.experiment_summary import page_address
 
 PAGE_CHARACTERS = 40_000
 _PREVIEW = 160
@@ -127,7 +128,9 @@ def _step(step: Json) -> str:
 def replay(answer: Json) -> str:
     """Return what was expected and what came at each step; what passed in a line."""
     head = f"Replay {answer['id']} of test case {answer['testCaseId']} ({_case_name(answer)}): {answer['status']}"
-    text = [head, *(f"{name}: {_quoted(answer[name])}" for name in ("error", "stopReason", "void") if answer.get(name))]
+    address = page_address(answer.get("url"), "/replays/")
+    text = [head, *([address] if address else [])]
+    text += [*(f"{name}: {_quoted(answer[name])}" for name in ("error", "stopReason", "void") if answer.get(name))]
     text += [
         f"Failed on purpose: call {fault['call']} of {visible(fault['tool'])}, {fault['kind']}"
         for fault in answer.get("faults", ())

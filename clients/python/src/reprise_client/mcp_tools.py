@@ -15,8 +15,10 @@ from reprise_formats.experiment_summary import cases_of
 
 from reprise_client import mcp_texts as texts
 from reprise_client.cli.failures import CouldNotRun
+from reprise_client.cli.findings import changes_of, finding_line, finding_lines, list_lines, path_of
 from reprise_client.cli.gate_failures import read_failures
 from reprise_client.cli.gate_run import ExperimentWatch
+from reprise_client.cli.guard_map import markdown_lines
 from reprise_client.cli.remote import LOOK_S, UNFINISHED, Remote
 from reprise_client.cli.schedules import run_lines, schedule_lines, watch_lines
 from reprise_client.cli.suite import coverage_lines, proposal_lines
@@ -126,6 +128,32 @@ class Tools:
         proposal = self.instance.post(path, {"size": size}, harmless=True)
         return texts.page("\n".join(proposal_lines(proposal)), 0)
 
+    def list_findings(self, prompt_id: int, state: str = "", days: int = 30) -> str:
+        """List what went wrong in a prompt's recorded conversations, grouped, with ids, states, numbers and trends.
+
+        state: "open", "in_work" or "solved", by default all. days: up to 90.
+        """
+        path = f"/api/v1/prompts/{prompt_id}/findings"
+        answer = self.instance.get(path, days=days, **_given(state=state))
+        return texts.lines(list_lines(answer), "Nothing went wrong.")
+
+    def read_finding(self, prompt_id: int, finding_id: str) -> str:
+        """Read a finding: its newest conversations, and the test cases and the experiment that were made of them."""
+        return texts.page("\n".join(finding_lines(self.instance.get(path_of(prompt_id, finding_id)))), 0)
+
+    def change_finding(
+        self, prompt_id: int, finding_id: str, state: str = "", solved_version: str = "", assignee: str | None = None
+    ) -> str:
+        """Change the state of a finding, or who works on it.
+
+        state: "open", "in_work" or "solved". solved_version: the hash of the version that solved it, by default the
+        newest. assignee: the e-mail address of a member, "" for no one.
+        """
+        changed = self.instance.patch(
+            path_of(prompt_id, finding_id), changes_of(state or None, solved_version or None, assignee)
+        )
+        return finding_line(changed["finding"])
+
     def list_schedules(self, prompt_id: int) -> str:
         """List the schedules of a prompt with their last runs: experiments and watches that start at fixed times."""
         rows = self.instance.get(f"/api/v1/prompts/{prompt_id}/schedules").listed("schedules")
@@ -225,6 +253,39 @@ class Tools:
         """Cancel a gate that goes on."""
         self.instance.post(f"/api/v1/experiments/{experiment_id}/cancel", harmless=True)
         return self.read_gate(experiment_id)
+
+    def run_guard_map(
+        self,
+        prompt_id: int,
+        suite: str = "",
+        first_line: int = 1,
+        last_line: int | None = None,
+        max_replays: int | None = None,
+        max_cost: float | None = None,
+        wait_s: float = WAIT_MAX_S,
+    ) -> str:
+        """Show which sentences of the prompt's draft a test case guards: each is removed or changed, and replayed.
+
+        It calls models, which costs money. When it goes on after wait_s seconds (50 at most), read_guard_map returns
+        how it ended. suite: the name of a suite, by default all test cases. first_line, last_line: a part of the text.
+        max_replays: 2000 by default. max_cost: US dollars.
+        """
+        given = _given(suite=suite or None, lastLine=last_line, maxReplays=max_replays, maxCost=max_cost)
+        started = self.instance.post(f"/api/v1/prompts/{prompt_id}/guard-maps", {"firstLine": first_line, **given})
+        return self.read_guard_map(started["id"], wait_s)
+
+    def read_guard_map(self, map_id: int, wait_s: float = 0, offset: int = 0) -> str:
+        """Read a guard map as Markdown, waiting up to wait_s seconds (50 at most) for its end.
+
+        offset: where the answer before this one ended.
+        """
+        until = time.monotonic() + min(max(wait_s, 0), WAIT_MAX_S)
+        while (seen := self.instance.get(f"/api/v1/guard-maps/{map_id}"))["status"] in UNFINISHED:
+            if time.monotonic() > until:
+                break
+            time.sleep(LOOK_S)
+        head = f"Guard map {map_id} of prompt {seen['promptId']}: {seen['status']}"
+        return texts.page("\n".join([head, "", *markdown_lines(seen)]), offset)
 
     def _prompt(self, prompt_id: int, version: str) -> Any:
         if version == "draft":

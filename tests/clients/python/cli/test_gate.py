@@ -13,8 +13,9 @@ from xml.etree import ElementTree
 import pytest
 from click.testing import CliRunner, Result
 from reprise_client.cli import gate_run, main
+from reprise_formats.experiment_summary import forecast_words
 
-from tests.fakes.experiments import Instance, serving
+from tests.fakes.experiments import FORECAST, Instance, serving
 from tests.support.deployment import ROOT, environment
 from tests.support.experiments import case, experiment, side
 from tests.support.waiting import wait_until
@@ -284,6 +285,13 @@ def test_without_a_baseline_a_test_case_that_does_not_always_pass_fails(instance
     gate(instance, "--baseline", "none", "--junit", str(tmp_path / "gate.xml"))
 
     assert junit(tmp_path / "gate.xml")["Flaky"] == ["failure"]
+
+
+def test_a_forecast_warns_of_a_candidate_that_equals_its_baseline() -> None:
+    warning = ". The candidate equals what it is compared with: no difference can be found"
+
+    assert forecast_words(FORECAST | {"comparesNothing": True}) == forecast_words(FORECAST) + warning
+    assert forecast_words(FORECAST | {"comparesNothing": False}) == forecast_words(FORECAST)
 
 
 @pytest.mark.parametrize("arguments", [("--json", "-"), ("--markdown", "-")])

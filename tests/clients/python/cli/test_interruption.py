@@ -25,8 +25,9 @@ COMMANDS = {
     "bisect --prompt 3 --test-case 12 --repeats 2": "/api/v1/replays/",
     "calibrate --prompt 3": "/api/v1/calibrations/",
     "judge audit --prompt 3": "/api/v1/judge-audits/",
+    "guard-map --prompt 3": "/api/v1/guard-maps/",
 }
-STARTS = ("/experiments", "/replays", "/calibrations", "/judge-audits")
+STARTS = ("/experiments", "/replays", "/calibrations", "/judge-audits", "/guard-maps")
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 
 
@@ -48,6 +49,9 @@ class EndlessWork:
             self.started.append(work)
             self.may_answer.wait(PATIENCE_S)
             return 202, {"id": int(work.rpartition("/")[2]), "status": "queued"}
+        if path.endswith("/guard-maps/forecast"):
+            bounds = {"min": 4, "max": 8}
+            return 200, {"sentences": 1, "mutants": 1, "testCases": 1, "replays": bounds, "cost": None}
         if path.endswith("/cancel"):
             if self.refuses_first_cancel:
                 self.refuses_first_cancel = False

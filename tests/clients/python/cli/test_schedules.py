@@ -137,3 +137,29 @@ def test_a_watch_shows_what_dropped_and_begins_a_new_reference(monkeypatch: pyte
     assert run(monkeypatch, instance, "new-reference", "3") == (0, "The next run begins a new reference.\n")
     assert [sent[:2] for sent in instance.sent] == [("DELETE", "/api/v1/schedules/3/reference")]
     assert list(watch_lines({"since": None})) == ["The next run begins the reference."]
+
+
+COVERED: dict[str, Any] = {
+    "dueAt": "2026-11-28T02:00:00.000Z",
+    "missed": 2,
+    "sessions": 1200,
+    "coverage": 0.714,
+    "new": 3,
+    "isLow": True,
+}
+
+
+def test_a_run_of_coverage_has_its_share() -> None:
+    few = COVERED | {"sessions": 3, "coverage": None, "new": 0, "isLow": False, "missed": 0}
+    assert [*run_lines([COVERED, few])] == [
+        "2026-11-28T02:00:00.000Z\ttoo low\t71.4% of 1,200 sessions, 3 new\t2 missed before",
+        "2026-11-28T02:00:00.000Z\tunknown\tno share of 3 sessions, 0 new",
+    ]
+
+
+def test_a_coverage_is_scheduled_with_its_least_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    instance = Instance()
+    options = ("--kind", "suite-coverage", "--suite", "release", "--min-coverage", "0.8")
+    assert run(monkeypatch, instance, "add", "0 7 * * 1", "--prompt", "3", *options)[0] == 0
+    ((_, _, body),) = instance.sent
+    assert (body["kind"], body["minCoverage"], "repeats" in body) == ("suite-coverage", 0.8, False)

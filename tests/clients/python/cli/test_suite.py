@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -54,7 +55,7 @@ class Instance:
         return httpx.Response(200, json={"suite": made, "leftOut": self.left_out} if "accept" in path else made)
 
 
-def run(monkeypatch: pytest.MonkeyPatch, instance: Instance, *arguments: str) -> tuple[int, str]:
+def run(monkeypatch: pytest.MonkeyPatch, instance: Instance | Shelf, *arguments: str) -> tuple[int, str]:
     connected = Remote("http://reprise", "rp_key", transport=httpx.MockTransport(instance), sleep=lambda _: None)
     monkeypatch.setattr(remote, "connect", lambda _url, _key: connected)
     result = CliRunner().invoke(suite, [*arguments, "--url", "http://reprise", "--api-key", "rp_key", "--prompt", "1"])
@@ -112,3 +113,54 @@ def test_too_little_coverage_is_an_exit_code(monkeypatch: pytest.MonkeyPatch, le
 def test_an_unknown_suite_could_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
     code, output = run(monkeypatch, Instance([]), "coverage", "nightly")
     assert (code, "no suite 'nightly'" in output) == (2, True)
+
+
+class Shelf:
+    """A project with test cases and suites, each by its id."""
+
+    def __init__(self) -> None:
+        self.cases: dict[int, Any] = {}
+        self.suites: dict[int, dict[str, Any]] = {}
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        path, body = request.url.path, json.loads(request.content or b"null")
+        if path.endswith("/test-cases/import"):
+            id_ = next((id_ for id_, known in self.cases.items() if known["name"] == body["name"]), len(self.cases) + 1)
+            self.cases[id_] = body
+            return httpx.Response(201, json={"id": id_, "name": body["name"]})
+        if path.endswith("/export"):
+            return httpx.Response(200, json=self.cases[int(path.split("/")[-2])])
+        if path.endswith("/suites") and request.method == "GET":
+            return httpx.Response(200, json={"suites": [*self.suites.values()]})
+        id_ = len(self.suites) + 1 if path.endswith("/suites") else int(path.split("/")[4])
+        shown = self.suites.setdefault(id_, {"id": id_, "name": (body or {}).get("name"), "testCases": []})
+        known = [case["testCaseId"] for case in shown["testCases"]]
+        added = dict.fromkeys([*known, *((body or {}).get("testCaseIds", ()))])
+        shown["testCases"] = [{"testCaseId": case_id} for case_id in added]
+        return httpx.Response(200, json=shown)
+
+
+def test_a_suite_is_exported_and_imported_elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    here, there, file = Shelf(), Shelf(), tmp_path / "release.json"
+    here.cases = {n: {"format": "reprise-test-case-2", "name": f"Case {n}", "testCase": {"n": n}} for n in (1, 2)}
+    here.suites = {7: {"id": 7, "name": "release", "testCases": [{"testCaseId": 2}, {"testCaseId": 1}]}}
+    code, output = run(monkeypatch, here, "export", "release", str(file))
+    assert (code, output) == (0, f"{file}: 2 test cases\n")
+    written = file.read_bytes()
+
+    for _ in range(2):
+        code, output = run(monkeypatch, there, "import", str(file))
+        assert (code, output) == (0, "The suite release has 2 test cases.\n")
+    assert [case["name"] for case in there.cases.values()] == ["Case 2", "Case 1"]
+    assert run(monkeypatch, there, "export", "release", str(file))[0] == 0
+    assert file.read_bytes() == written
+    assert run(monkeypatch, there, "import", str(file), "--name", "nightly")[0] == 0
+    assert [row["name"] for row in there.suites.values()] == ["release", "nightly"]
+
+
+@pytest.mark.parametrize("text", ["[]", "{}", '{"format": "reprise-suite-1", "name": "x", "testCases": []}'])
+def test_a_file_that_is_no_suite_could_not_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str) -> None:
+    file = tmp_path / "other.json"
+    file.write_text(text)
+    code, output = run(monkeypatch, Shelf(), "import", str(file))
+    assert (code, "is no suite" in output) == (2, True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,7 +10,7 @@ import httpx
 import pytest
 from reprise_client.cli.failures import CouldNotRun
 from reprise_client.cli.remote import Remote
-from reprise_client.cli.traces import SETTLING_S, UNCHANGED_S, TraceWait, report
+from reprise_client.cli.traces import SETTLING_S, UNCHANGED_S, TraceWait, hindrances, report
 
 TURN: dict[str, Any] = {
     "user": "Where is it?",
@@ -190,3 +191,74 @@ def test_a_whole_trace_lacks_nothing() -> None:
 )
 def test_what_a_trace_lacks_is_named(session: dict[str, Any], words: str) -> None:
     assert len([line for line in lines(session) if line.startswith(words)]) == 1
+
+
+def test_the_advice_of_a_warning_is_not_contradicted() -> None:
+    warning = 'The conversation was under way. To record it as one session: config={"thread_id": 1}'
+
+    named = lines(opened({"warnings": [warning]}, conversation=None))
+
+    assert "Conversation: missing. Each turn is its own session; see the warning below." in named
+    assert not [line for line in named if "AI SDK" in line]
+
+
+OFFERED = {"offeredTools": [{"name": "find"}], "spans": [{"model": None}, {"model": "gpt-x"}]}
+
+
+def of_replays(
+    turn: dict[str, Any],
+    model: str = "gpt-x",
+    *,
+    tools: list[dict[str, Any]] | None = None,
+    adopted: bool = False,
+) -> list[str]:
+    vendor = "BUILTIN" if model == "echo" else "OPENAI"
+    draft = {"languageModel": {"name": model, "vendor": vendor}, "languageModelConfig": {"tools": tools or []}}
+    answers: dict[str, dict[str, Any]] = {"/session": opened(OFFERED | turn), "/draft": draft}
+    transport = httpx.MockTransport(lambda request: httpx.Response(200, json=answers[request.url.path]))
+    instance = Remote("http://x", "k", transport=transport)
+    return list(hindrances(instance.get("/session"), instance.get("/draft"), adopted=adopted))
+
+
+def heads(lines: list[str]) -> list[str]:
+    """Return the words of each line up to its first comma or full stop with a space behind it."""
+    return [re.split(r"[.,] ", line)[0] for line in lines]
+
+
+@pytest.mark.parametrize("missing", [None, []])
+def test_what_a_replay_of_the_draft_lacks_is_named(missing: list[dict[str, Any]] | None) -> None:
+    bare = {"offeredTools": missing}
+
+    assert of_replays({}) == []
+    assert heads(of_replays({}, "echo")) == ["Model: gpt-x is none of Reprise's models"]
+    assert of_replays({"spans": [{"model": None}]}, "echo") == []
+    assert heads(of_replays(bare)) == ["Definitions of tools: missing"]
+    assert of_replays(bare, tools=[{"name": "find"}]) == []
+    assert of_replays(bare | {"steps": TURN["steps"][1:]}) == []
+
+
+def test_definitions_that_are_derived_from_calls_are_named_for_the_prompts_of_agents() -> None:
+    bare = {"offeredTools": None}
+
+    assert "Replays of the draft offer no tools" in of_replays(bare)[0]
+    assert "Test cases derive them from the recorded calls" in of_replays(bare, adopted=True)[0]
+
+
+@pytest.mark.parametrize(
+    ("recorded", "asked", "named"),
+    [
+        ("claude-3-5-sonnet-20241022", "claude-sonnet-4-6", True),
+        ("gpt-4o-mini", "gpt-4o", True),
+        ("gpt-4o-2024-08-06", "gpt-4o", False),
+        ("openai/gpt-4o", "gpt-4o", False),
+        ("claude-haiku-4-5-20251001", "claude-haiku-4-5", False),
+        ("gemini-3.1-pro-preview", "gemini-3.1-pro-preview", False),
+    ],
+)
+def test_a_model_that_replays_ask_in_the_place_of_the_recorded_one_is_named(
+    recorded: str, asked: str, named: bool
+) -> None:
+    lines = of_replays({"spans": [{"model": recorded}]}, asked)
+
+    assert heads(lines) == ([f"Model: the agent used {recorded}"] if named else [])
+    assert all(f"replays ask {asked}" in line for line in lines)

@@ -30,6 +30,10 @@ class Anthropic:
         raise RuntimeError("of another release")
 
 
+def absent() -> object:
+    raise ModuleNotFoundError("No module named 'anthropic'")
+
+
 GROUPS = {
     "openinference_instrumentor": {"openai": "Openai"},
     "opentelemetry_instrumentor": {
@@ -37,6 +41,7 @@ GROUPS = {
         "flask": "Flask",
         "anthropic": "Anthropic",
         "genai-openai": "Missing",
+        "genai-anthropic": "absent",
     },
 }
 
@@ -62,12 +67,34 @@ def test_one_instrumentation_of_each_library_starts_and_what_fails_is_a_warning(
     assert "genai-openai does not start: AttributeError" in caplog.text
 
 
+def test_nothing_is_logged_of_an_instrumentation_without_its_library(
+    start: Instrument, caplog: pytest.LogCaptureFixture
+) -> None:
+    start(auto=True)
+
+    assert "genai-anthropic" not in caplog.text
+
+
 @pytest.mark.parametrize(("capture", "value"), [(True, "SPAN_ONLY"), (False, None)])
 def test_messages_are_recorded_unless_they_are_switched_off(capture: bool, value: str | None) -> None:
     automatic.start_installed(capture_content=capture)
 
     assert automatic.os.environ.get(automatic._CAPTURE) == value
     automatic.os.environ.pop(automatic._CAPTURE, None)
+
+
+@pytest.mark.parametrize("content", ["content", None])
+def test_no_instrumentation_is_missed_where_the_client_of_anthropic_records_its_calls(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, content: str | None
+) -> None:
+    monkeypatch.setattr(automatic, "entry_points", lambda group: [])
+    monkeypatch.delenv(automatic._ANTHROPIC, raising=False)
+    if content:
+        monkeypatch.setenv(automatic._ANTHROPIC, content)
+
+    automatic.start_installed(capture_content=False)
+
+    assert ("No instrumentation is installed" in caplog.text) == (content is None)
 
 
 def test_without_it_nothing_is_started(start: Instrument) -> None:

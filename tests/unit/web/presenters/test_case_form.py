@@ -178,13 +178,13 @@ def test_what_cannot_be_read_is_named(fields: dict[str, list[str]], problem: str
 
 
 def test_tools_with_a_proposal_come_first_and_known_ones_show_none() -> None:
-    proposal, defined = {"effect": "read", "reason": "It shows.", "model": "judge-1"}, [ToolDefinition("zzz_peek")]
+    proposal, defined = {"effect": "read", "reason": "It shows.", "model": "judge-1"}, [ToolDefinition("zzz_orbit")]
     fields = fields_of("Refunds", CASE, tools_of(CASE, defined))
 
-    rows = tool_rows(fields, CASE, defined, {"zzz_peek": proposal, "get_order": proposal})
+    rows = tool_rows(fields, CASE, defined, {"zzz_orbit": proposal, "get_order": proposal})
 
     assert [(row.fields.name, row.proposed) for row in rows] == [
-        ("zzz_peek", proposal),
+        ("zzz_orbit", proposal),
         ("get_order", None),
         ("refund_order", None),
     ]
@@ -194,7 +194,7 @@ def test_tools_with_a_proposal_come_first_and_known_ones_show_none() -> None:
     ("body", "confirmed", "tools"),
     [
         ({}, [], None),
-        ({}, ["read zzz_peek", "write a b"], {"zzz_peek": {"effect": "read"}, "a b": {"effect": "write"}}),
+        ({}, ["read zzz_orbit", "write a b"], {"zzz_orbit": {"effect": "read"}, "a b": {"effect": "write"}}),
         ({"tools": {"a": {"never": True}}}, ["read a"], {"a": {"effect": "read", "never": True}}),
         ({"tools": {"a": {"effect": "write"}}}, ["read a"], {"a": {"effect": "write"}}),
     ],

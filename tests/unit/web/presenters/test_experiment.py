@@ -115,3 +115,15 @@ def test_several_candidates_are_compared_test_by_test() -> None:
 def test_of_many_test_cases_the_first_are_shown() -> None:
     running = ShownExperiment(experiment(status="running", verdict=None))
     assert running.shown_max < ShownExperiment(experiment()).shown_max
+
+
+def test_a_violation_of_several_replays_is_listed_once_with_all_of_them() -> None:
+    sent = {"testCaseId": 1, "kind": "never", "tool": "send", "turn": 0, "arguments": {}, "message": "send was called."}
+    lost = sent | {"kind": "lost_tool", "message": "send is gone."}
+    found = [lost | {"replayId": 4}, sent | {"replayId": 4}, sent | {"replayId": 6}]
+    shown = ShownExperiment(experiment([WORSE], verdict="failed", violations=found))
+
+    assert [(violation["kind"], replays) for violation, replays in shown.violations] == [
+        ("never", [4, 6]),
+        ("lost_tool", [4]),
+    ]

@@ -18,7 +18,9 @@ from reprise_client.cli.comment import comment
 from reprise_client.cli.effects import effects
 from reprise_client.cli.exporting import export
 from reprise_client.cli.failures import CouldNotRun
+from reprise_client.cli.findings import findings
 from reprise_client.cli.gate import gate
+from reprise_client.cli.guard_map import guard_map
 from reprise_client.cli.importing import import_
 from reprise_client.cli.insight import insight
 from reprise_client.cli.judge import judge
@@ -66,7 +68,19 @@ def main() -> None:
 test_cases.add_command(effects)
 for _command in (list_cases, delete_cases):
     test_cases.add_command(_command)
-_ABOUT_TESTS = (replay, gate, bisect, comment, calibrate, judge, schedules, suite, test_cases)
+_ABOUT_TESTS = (
+    replay,
+    gate,
+    guard_map,
+    bisect,
+    comment,
+    calibrate,
+    judge,
+    findings,
+    schedules,
+    suite,
+    test_cases,
+)
 _ABOUT_PROMPTS = (agents, models, prompts, labels)
 for _command in (*_ABOUT_TESTS, *_ABOUT_PROMPTS, sessions, traces, insight, import_, export, mcp, skills):
     main.add_command(_command)

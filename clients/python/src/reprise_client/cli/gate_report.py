@@ -22,6 +22,7 @@ from reprise_formats.experiment_summary import (
     shown_of,
     violations_of,
 )
+from reprise_formats.replay_words import violation_line
 
 from reprise_client.cli.gate_run import Result
 from reprise_client.cli.junit import JunitCase, document
@@ -52,7 +53,7 @@ def lines(result: Result) -> Iterator[str]:
         verdict = candidate["verdict"] or "undecided"
         yield f"  {candidate['rank']}. {plain(candidate['name'])}: {verdict}, {shown_of(candidate)}"
     for violation in experiment["violations"]:
-        yield f"  violation, {violation['kind']}: {plain(violation['message'])}"
+        yield f"  violation: {plain(violation_line(violation))}. {plain(violation['message'])}"
         yield from _links(experiment, [violation["replayId"]] if violation.get("replayId") else [])
     for case in ranked(experiment):
         if case["class"] in _SHOWN:

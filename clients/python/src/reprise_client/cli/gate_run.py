@@ -93,10 +93,7 @@ class ExperimentWatch:
             self.experiment = self._read()
 
     def _read(self) -> Mapping[str, Any]:
-        """Return the experiment, its address complete: an instance that does not know its own gives a path."""
-        experiment: dict[str, Any] = self.instance.get(self.path)
-        url = experiment["url"]
-        return experiment | {"url": self.instance.url + url} if url.startswith("/") else experiment
+        return self.instance.with_address(self.instance.get(self.path))
 
 
 def run(request: GateRequest, stop: Interruption) -> Result:

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -16,7 +17,7 @@ from reprise_formats.formats import plural
 from reprise_client.cli import terminal
 from reprise_client.cli.failures import CouldNotRun, RefusedRequest
 from reprise_client.cli.replay import key_option, url_option
-from reprise_client.importers import CASE_CONVERTERS, CONVERTERS, PROMPTS, promptfoo, promptfoo_csv
+from reprise_client.importers import CASE_CONVERTERS, CONVERTERS, PROMPTS, Convert, otlp, promptfoo, promptfoo_csv
 from reprise_client.importers.records import ImportedRecord, read
 from reprise_client.importers.sending import Import
 from reprise_client.text_files import decoded
@@ -36,6 +37,13 @@ TEXT_BYTES = 16 * 1024 * 1024
 @key_option
 @click.option("--prompt", "prompt_id", type=int, help="The prompt's id.")
 @click.option("--agent", help="The name of an agent that gets the sessions; the first one makes its prompt.")
+@click.option(
+    "--content",
+    "contents",
+    metavar="URI=FOLDER",
+    multiple=True,
+    help="For otlp: contents with this beginning of their URIs are read from this folder. May be repeated.",
+)
 @click.option("--strict", is_flag=True, help="Stop at the first record that can't be imported.")
 def import_(
     tool: str,
@@ -44,6 +52,7 @@ def import_(
     api_key: str,
     prompt_id: int | None,
     agent: str | None,
+    contents: tuple[str, ...],
     strict: bool,
 ) -> None:
     """Import what a TOOL exported to FILE (- for standard input): sessions, test cases, or prompts with versions.
@@ -56,13 +65,14 @@ def import_(
     from reprise_client.cli import remote
 
     _require_owner(tool, prompt_id, agent)
+    convert = _converter(tool, contents)
     instance = remote.connect(url, api_key)
     if tool == PROMPTS:
         failed = _import_prompts(instance, files, strict)
-    elif tool in CASE_CONVERTERS:
+    elif convert is None:
         failed = _import_cases(tool, instance, files, prompt_id or 0, strict)
     else:
-        failed = _import_sessions(tool, instance, files, _owner(prompt_id, agent), strict)
+        failed = _import_sessions(tool, convert, instance, files, _owner(prompt_id, agent), strict)
     sys.exit(1 if failed else 0)
 
 
@@ -79,10 +89,32 @@ def _owner(prompt_id: int | None, agent: str | None) -> str:
     return f"agents/{quote(agent, safe='')}" if agent is not None else f"prompts/{prompt_id}"
 
 
-def _import_sessions(tool: str, instance: Remote, files: Sequence[io.BufferedReader], owner: str, strict: bool) -> bool:
+def _converter(tool: str, contents: Sequence[str]) -> Convert | None:
+    """Return what makes spans of a tool's records, None where it has none."""
+    if not contents:
+        return CONVERTERS.get(tool)
+    if tool != "otlp":
+        raise click.UsageError("--content is for otlp: other tools' exports hold their contents.")
+    folders = {}
+    for given in contents:
+        uri, _, folder = given.rpartition("=")
+        if not uri or not Path(folder).is_dir():
+            raise click.UsageError(f"--content {given}: give the beginning of the URIs, =, and an existing folder.")
+        folders[uri] = Path(folder)
+    return otlp.Otlp(otlp.UploadedContents(folders))
+
+
+def _import_sessions(
+    tool: str,
+    convert: Convert,
+    instance: Remote,
+    files: Sequence[io.BufferedReader],
+    owner: str,
+    strict: bool,
+) -> bool:
     # Ids of spans of an earlier release have the prompt's id only.
     run = Import(
-        convert=CONVERTERS[tool],
+        convert=convert,
         scope=f"{tool}/{owner.removeprefix('prompts/')}",
         send=lambda body, headers: instance.ingest(f"/api/public/{owner}/otel/v1/traces", body, headers),
         report=_reporter(),

@@ -53,6 +53,7 @@ def list_labels(url: str, api_key: str, prompt_id: int) -> None:
     "--detect", type=click.FloatRange(0, 1, min_open=True, max_open=True), help="The most detect of the experiment."
 )
 @click.option("--min-sighted", type=click.FloatRange(0, 1), help="The least share of test cases that can show a drop.")
+@click.option("--watch-days", type=click.IntRange(1), help="A watch without a drop in so many last days.")
 @click.option("--suite", type=int, multiple=True, help="A test case that it has to cover; repeatable. All without it.")
 @click.option("--override", metavar="REASON", help="Move a guarded label without an experiment, as an admin.")
 def move(
@@ -68,6 +69,7 @@ def move(
     repeats: int | None,
     detect: float | None,
     min_sighted: float | None,
+    watch_days: int | None,
     suite: tuple[int, ...],
     override: str | None,
 ) -> None:
@@ -84,7 +86,13 @@ def move(
         "override": override,
         **_evidence(
             evidence,
-            {"repeats": repeats, "detect": detect, "minSighted": min_sighted, "testCaseIds": list(suite) or None},
+            {
+                "repeats": repeats,
+                "detect": detect,
+                "minSighted": min_sighted,
+                "watchDays": watch_days,
+                "testCaseIds": list(suite) or None,
+            },
         ),
     }
     try:
@@ -119,7 +127,7 @@ def _evidence(wanted: bool, numbers: dict[str, Any]) -> dict[str, Any]:
     """Return the part of the body with the evidence that the guard requires."""
     given = {name: number for name, number in numbers.items() if number is not None}
     if given and not wanted:
-        raise click.UsageError("--repeats, --detect, --min-sighted and --suite belong to --evidence.")
+        raise click.UsageError("--repeats, --detect, --min-sighted, --watch-days and --suite belong to --evidence.")
     return {"evidence": given} if wanted else {}
 
 

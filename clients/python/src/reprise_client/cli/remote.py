@@ -77,6 +77,11 @@ class Remote:
     def close(self) -> None:
         self._client.close()
 
+    def with_address(self, answer: dict[str, Any]) -> dict[str, Any]:
+        """Return the answer with the whole `url` of its page, which is a path if the instance does not know its own."""
+        path = str(answer.get("url", ""))
+        return answer | {"url": self.url + path} if path.startswith("/") else answer
+
     def get(self, path: str, **query: Any) -> RemoteAnswer:
         return _content(self._request("GET", path, params=query))
 
@@ -286,7 +291,7 @@ def wait_for_end(
     until, pause_s = monotonic() + timeout_s, POLL_S[0]
     try:
         while True:
-            shown: dict[str, Any] = instance.get(path)
+            shown = instance.with_address(instance.get(path))
             seen(shown)
             if shown["status"] not in UNFINISHED:
                 return shown

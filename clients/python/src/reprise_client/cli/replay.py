@@ -211,6 +211,7 @@ def add_case(
             terminal.echo("It is passed over: the test case is made of the later one.", err=True)
             session = _address(whole)
             proposal = instance.get(f"{session}/test-case-proposal")
+    _warn_of_earlier_messages(proposal["testCase"])
     body: dict[str, Any] = {"name": name} if name else {}
     if corrections is None:
         _warn_of_mistakes(proposal.get("doubts", ()))
@@ -229,6 +230,17 @@ def _newest_session(instance: Any, prompt_id: int) -> str:
     if not listed:
         raise CouldNotRun(f"Prompt {prompt_id} has no session.")
     return str(listed[0]["id"])
+
+
+def _warn_of_earlier_messages(case: Mapping[str, Any]) -> None:
+    """Print that no program can play the test case, if its conversation was under way before it was recorded."""
+    if any(turn.get("earlier") for turn in case["turns"]):
+        terminal.echo(
+            "The conversation was under way when this session began. Replays of the draft show the model its earlier "
+            "messages, but a gate over a program can't, and is void. For a gate, name the conversation in your "
+            "program's traces, and make the test case of a session with all of it.",
+            err=True,
+        )
 
 
 def _warn_of_mistakes(doubts: Sequence[dict[str, Any]]) -> None:

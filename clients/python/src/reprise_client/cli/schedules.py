@@ -21,7 +21,8 @@ id_argument = click.argument("schedule_id", metavar="SCHEDULE", type=click.IntRa
 def schedules() -> None:
     """Experiments and watches that the instance starts at fixed times.
 
-    An experiment compares the draft with the newest version, a watch the newest version with its own past.
+    An experiment compares the draft with the newest version, a watch the newest version with its own past. A
+    suite-coverage reads which share of the last week's sessions a suite represents.
     """
 
 
@@ -40,11 +41,21 @@ def list_schedules(url: str, api_key: str, prompt_id: int) -> None:
 @url_option
 @key_option
 @prompt_option
-@click.option("--kind", type=click.Choice(["experiment", "watch"]), help="What it starts; by default an experiment.")
+@click.option(
+    "--kind",
+    type=click.Choice(["experiment", "watch", "suite-coverage"]),
+    help="What it starts; by default an experiment.",
+)
 @click.option("--timezone", default="UTC", show_default=True, help="Such as Europe/Berlin.")
 @click.option("--suite", help="Play only the test cases of this suite.")
 @click.option("--repeats", type=click.IntRange(min=1), help="Least replays of each test case.")
 @click.option("--max-cost", "maxCost", type=click.FloatRange(min=0, min_open=True), help="US dollars of one run.")
+@click.option(
+    "--min-coverage",
+    "minCoverage",
+    type=click.FloatRange(0, 1, min_open=True),
+    help="With suite-coverage: webhooks hear of a lower share, such as 0.8.",
+)
 def add(cron: str, url: str, api_key: str, prompt_id: int, **options: Any) -> None:
     """Make a schedule. CRON has five fields in one argument: minute, hour, day of month, month, day of week."""
     named = {name: value for name, value in options.items() if value is not None}
@@ -75,7 +86,7 @@ def resume(schedule_id: int, url: str, api_key: str) -> None:
 @url_option
 @key_option
 def history(schedule_id: int, url: str, api_key: str) -> None:
-    """Print a line for each due time that was served, newest first, with the verdict of its experiment."""
+    """Print a line for each due time that was served, newest first, with what it has found."""
     for line in run_lines(connect(url, api_key).get(f"/api/v1/schedules/{schedule_id}/runs").listed("runs")):
         terminal.echo(line)
 
@@ -114,18 +125,28 @@ def schedule_lines(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield a line for each schedule."""
     for row in rows:
         due = (row["nextDueAt"] or "never") if row["enabled"] else "paused"
-        cases = visible(row["suite"] or "all test cases")
+        cases = visible(row["suite"] or ("all suites" if row["kind"] == "suite-coverage" else "all test cases"))
         yield f"{row['id']}\t{row['kind']}\t{row['cron']} {row['timezone']}\t{cases}\t{due}"
 
 
 def run_lines(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield a line for each run of a schedule."""
     for row in rows:
+        if row.get("sessions") is not None:
+            yield _coverage_line(row)
+            continue
         outcome = row["verdict"] or row["status"] or ("deleted" if row["experimentId"] else "not started")
         started = f"experiment {row['experimentId']}" if row["experimentId"] else visible(row["reason"] or "")
         missed = f"\t{row['missed']} missed before" if row["missed"] else ""
         watched = f"\t{row['passed']} of {row['played']} passed, {row['dropped']} dropped" if row["played"] else ""
         yield f"{row['dueAt']}\t{outcome}\t{started}{watched}{missed}"
+
+
+def _coverage_line(row: Mapping[str, Any]) -> str:
+    share = "no share" if row["coverage"] is None else f"{row['coverage']:.1%}"
+    missed = f"\t{row['missed']} missed before" if row["missed"] else ""
+    low = "too low" if row["isLow"] else "unknown" if row["coverage"] is None else "covered"
+    return f"{row['dueAt']}\t{low}\t{share} of {row['sessions']:,} sessions, {row['new']} new{missed}"
 
 
 def watch_lines(watch: Mapping[str, Any]) -> Iterator[str]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from reprise_formats.controls import visible
 from reprise_formats.formats import usd
 
-from reprise_client.cli import terminal
+from reprise_client.cli import reports, terminal, text_input
 from reprise_client.cli.failures import CouldNotRun
 from reprise_client.cli.replay import connect, key_option, prompt_option, url_option
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 ACCEPTED_AT_ONCE = 20
 """Sessions of one request."""
 CALIBRATED_AT_ONCE = 20
+FORMAT = "reprise-suite-1"
+"""The format of an exported suite."""
 name_argument = click.argument("name")
 json_option = click.option("--json", "as_json", is_flag=True, help="The answer of the API.")
 since_option = click.option("--since", metavar="TIME", help="Such as 2026-11-22T00:00:00Z; 30 days ago by default.")
@@ -118,6 +121,49 @@ def coverage(name: str, url: str, api_key: str, prompt_id: int, least: float | N
             terminal.echo(line)
     if least is not None and (answer["share"] is None or answer["share"] < least):
         click.get_current_context().exit(1)
+
+
+@suite.command("export")
+@name_argument
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@url_option
+@key_option
+@prompt_option
+def export_suite(name: str, file: Path, url: str, api_key: str, prompt_id: int) -> None:
+    """Write a suite with its test cases to FILE. A suite that has not changed gives the same bytes."""
+    instance = connect(url, api_key)
+    shown = instance.get(f"/api/v1/suites/{_id_of(instance, prompt_id, name)}")
+    cases = [instance.get(f"/api/v1/test-cases/{case['testCaseId']}/export") for case in shown.listed("testCases")]
+    written = {"format": FORMAT, "name": shown["name"], "testCases": cases}
+    reports.write_file(file, json.dumps(written, indent=2, ensure_ascii=False) + "\n")
+    terminal.echo(f"{file}: {_counted(len(cases), 'test case')}")
+
+
+@suite.command("import")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--name", help="The name of the suite; that of the file by default.")
+@url_option
+@key_option
+@prompt_option
+def import_suite(file: Path, name: str | None, url: str, api_key: str, prompt_id: int) -> None:
+    """Add the test cases of FILE to a suite, which is made where there is none.
+
+    Test cases of the same names are replaced. Other test cases of the suite stay in it.
+    """
+    read = text_input.read_json(file)
+    cases = read.get("testCases") if isinstance(read, dict) and read.get("format") == FORMAT else None
+    if not isinstance(cases, list) or not cases or not isinstance(read.get("name"), str):
+        raise CouldNotRun(f"{file} is no suite: `reprise suite export` writes one.")
+    instance = connect(url, api_key)
+    name = name or read["name"]
+    path = f"/api/v1/prompts/{prompt_id}"
+    ids = [instance.post(f"{path}/test-cases/import", case)["id"] for case in cases]
+    known = next((row["id"] for row in _suites(instance, prompt_id) if row["name"] == name), None)
+    if known is None:
+        made = instance.post(f"{path}/suites", {"name": name, "testCaseIds": ids})
+    else:
+        made = instance.post(f"/api/v1/suites/{known}/test-cases", {"testCaseIds": ids})
+    terminal.echo(f"The suite {visible(name)} has {_counted(len(made['testCases']), 'test case')}.")
 
 
 @suite.command()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -19,9 +20,18 @@ if TYPE_CHECKING:
 LOOK_S = 1.0
 # Exporters send a batch every 5 seconds by default, and a trace may come in several batches.
 UNCHANGED_S, SETTLING_S = 6.0, 60.0
+_ADVISED = "To record it as one session: "
 _SDK = "In Vercel's AI SDK name it in each call: runtimeContext in version 7, the telemetry's metadata.sessionId in 6."
 _ADVICE = (
     "A batch with a wrong key is only in the log of the server; one with a wrong address or protocol may not reach it."
+)
+_DATE = re.compile(r"(?:[-@](?:\d{8}|\d{4}-\d\d-\d\d|\d{2}-\d{2,4}|\d{3}|latest|preview))+\Z")
+_DERIVED = (
+    "Test cases derive them from the recorded calls: names and arguments, without descriptions. If replays call tools "
+    "in another way than your program, add the tools in the editor of the prompt."
+)
+_NONE_OFFERED = (
+    "Replays of the draft offer no tools, so their tool calls fail. Add the tools in the editor of the prompt."
 )
 WARNINGS_MAX, TOOLS_MAX, REFUSED_BEFORE_MAX = 10, 5, 3
 
@@ -51,7 +61,10 @@ def wait(url: str, api_key: str, prompt_id: int | None, agent: str | None, anoth
         raise click.UsageError("Name either a prompt with --prompt, or an agent with --agent.")
     waiting = TraceWait(remote.connect(url, api_key), prompt_id or 0, timeout, agent=agent or "")
     session = waiting.session(another=another)
-    for line in report(session):
+    draft, _ = waiting.instance.draft(session["promptId"])
+    listed = waiting.instance.get("/api/v1/agents").listed("agents")
+    adopted = any(entry["promptId"] == session["promptId"] for entry in listed)
+    for line in (*report(session), *hindrances(session, draft, adopted=adopted)):
         terminal.echo(line)
     sys.exit(bool(_words(session)))
 
@@ -145,13 +158,48 @@ def report(session: RemoteAnswer) -> Iterator[str]:
     if session["conversationId"]:
         yield f"Conversation: {session['conversationId']}."
     else:
-        yield "Conversation: missing. Each turn is its own session; set session.id on the span around a turn. " + _SDK
+        # That of a session which began under way names how this very instrumentation names a conversation.
+        advised = any(_ADVISED in warning for turn in turns for warning in turn["warnings"])
+        how = "see the warning below." if advised else f"set session.id on the span around a turn. {_SDK}"
+        yield f"Conversation: missing. Each turn is its own session; {how}"
     if calls:
         yield f"Tools: {len(calls)} call{'s' * (len(calls) > 1)} ({names})."
     else:
         yield "Tools: missing. None was called, or calls are not recorded; then a test case only checks the answers."
     warnings = dict.fromkeys(warning for turn in turns for warning in turn["warnings"])
     yield from (f"Warning: {warning}" for warning in list(warnings)[:WARNINGS_MAX])
+
+
+def hindrances(session: RemoteAnswer, draft: RemoteAnswer, *, adopted: bool) -> Iterator[str]:
+    """Yield the lines that show what a replay of a session with its prompt's draft would lack.
+
+    `adopted` is true for the prompt of an agent: its test cases derive definitions of tools from calls.
+    """
+    turns = session.listed("turns")
+    recorded = next((span["model"] for turn in turns for span in turn.listed("spans") if span["model"]), None)
+    asked = draft["languageModel"]["name"]
+    if recorded and draft["languageModel"]["vendor"] == "BUILTIN":
+        yield (
+            f"Model: {recorded} is none of Reprise's models, and no key is set for one near it. So replays ask "
+            f"{asked}, which is built in and no language model. Set a vendor's key, or add your model on the page "
+            "Settings, Models. Then choose the model in the editor of the prompt."
+        )
+    elif recorded and not _is_same_model(recorded, asked):
+        yield (
+            f"Model: the agent used {recorded}, and replays ask {asked}. To change this, choose another one in the "
+            "editor of the prompt, or add yours on the page Settings, Models. A gate over your program asks what your "
+            "program asks."
+        )
+    called = any(step["kind"] == "tool_call" for turn in turns for step in turn.listed("steps"))
+    if called and not draft["languageModelConfig"]["tools"] and not any(turn["offeredTools"] for turn in turns):
+        effect = _DERIVED if adopted else _NONE_OFFERED
+        yield f"Definitions of tools: missing. {effect} A gate over your program needs no definitions."
+
+
+def _is_same_model(recorded: str, name: str) -> bool:
+    """Return whether a recorded name is that of a model, perhaps with a path before it and a date behind it."""
+    plain = recorded.rpartition("/")[2].lower()
+    return _DATE.sub("", plain) == _DATE.sub("", name.lower())
 
 
 def _words(session: RemoteAnswer) -> str:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from reprise_client.importers import datasets, langfuse, langsmith, openai_chat, phoenix, promptfoo
+from reprise_client.importers import datasets, langfuse, langsmith, openai_chat, otlp, phoenix, promptfoo
 from reprise_client.importers.datasets import ConvertCase
-from reprise_client.importers.spans import ImportedSpan
+from reprise_client.importers.spans import Sendable
 
-Convert = Callable[[Mapping[str, Any], int], list[ImportedSpan]]
+Convert = Callable[[Mapping[str, Any], int], Sequence[Sendable]]
 """Accepts a record, and the time in Unix nanoseconds that counts where it has none. Raises `Unreadable`."""
 
 CONVERTERS: Mapping[str, Convert] = {
     "langfuse": langfuse.convert,
     "langsmith": langsmith.convert,
     "phoenix": phoenix.convert,
+    "otlp": otlp.Otlp(),
     "openai-chat": openai_chat.convert,
 }
 CASE_CONVERTERS: Mapping[str, ConvertCase] = {

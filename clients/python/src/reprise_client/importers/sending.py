@@ -9,14 +9,13 @@ from typing import Protocol
 
 from reprise_client.importers import Convert
 from reprise_client.importers.records import ImportedRecord
-from reprise_client.importers.spans import ImportedSpan, Unreadable, object_in, to_otlp
+from reprise_client.importers.spans import Sendable, Unreadable, object_in
 
 BATCH_BYTES = 4 * 1024 * 1024
 BATCH_SPANS = 500
 # A record without a time is a microsecond later than the one before it.
 _RECORD_NS = 1_000
-_HEAD = b'{"resourceSpans":[{"scopeSpans":[{"scope":{"name":"reprise-import"},"spans":['
-_TAIL = b"]}]}]}"
+_HEAD, _TAIL = b'{"resourceSpans":[', b"]}"
 _OK, _TOO_LARGE = 200, 413
 _HEADERS = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
 
@@ -42,9 +41,9 @@ class _Encoded:
     conversation: int | None
 
     @classmethod
-    def of(cls, span: ImportedSpan, scope: str) -> _Encoded:
+    def of(cls, span: Sendable, scope: str) -> _Encoded:
         name = span.conversation
-        return cls(to_otlp(span, scope), hash(span.trace_id), None if name is None else hash(name))
+        return cls(span.resource_spans(scope), hash(span.trace_id), None if name is None else hash(name))
 
 
 @dataclass

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any
+from typing import Any, Protocol
 
 _INT64 = 2**63
 _ERROR = 2
@@ -14,6 +14,20 @@ _ERROR = 2
 
 class Unreadable(ValueError):
     """A record that no span can be made of; its text is the reason."""
+
+
+class Sendable(Protocol):
+    """What an importer sends of a span."""
+
+    @property
+    def trace_id(self) -> str: ...
+
+    @property
+    def conversation(self) -> str | None:
+        """The name of its conversation, where the span has it."""
+
+    def resource_spans(self, scope: str) -> bytes:
+        """Return the span as an entry of OTLP's `resourceSpans`. Raises `Unreadable` for what JSON does not have."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +52,9 @@ class ImportedSpan:
         conversation_id = self.attributes.get("gen_ai.conversation.id") or self.attributes.get("session.id")
         return str(conversation_id) if conversation_id else None
 
+    def resource_spans(self, scope: str) -> bytes:
+        return b'{"scopeSpans":[{"scope":{"name":"reprise-import"},"spans":[%b]}]}' % to_otlp(self, scope)
+
 
 def to_otlp(span: ImportedSpan, scope: str) -> bytes:
     """Return the span as OTLP JSON, UTF-8.
@@ -45,10 +62,9 @@ def to_otlp(span: ImportedSpan, scope: str) -> bytes:
     Its ids are hashes of the recorded ids and of `scope`: the same in every import of the scope, and in no other one.
     Half of a surrogate pair becomes a question mark. Raises `Unreadable` for numbers that JSON does not have.
     """
-    trace = f"{scope}/{span.trace_id}"
     fields: dict[str, Any] = {
-        "traceId": _hash(trace, 32),
-        "spanId": _hash(f"{trace}/{span.span_id}", 16),
+        "traceId": sent_trace_id(scope, span.trace_id),
+        "spanId": sent_span_id(scope, span.trace_id, span.span_id),
         "name": span.name,
         "startTimeUnixNano": str(span.start_ns),
         "endTimeUnixNano": str(max(span.start_ns, span.end_ns)),
@@ -57,10 +73,18 @@ def to_otlp(span: ImportedSpan, scope: str) -> bytes:
         ],
     }
     if span.parent_id:
-        fields["parentSpanId"] = _hash(f"{trace}/{span.parent_id}", 16)
+        fields["parentSpanId"] = sent_span_id(scope, span.trace_id, span.parent_id)
     if span.error is not None:
         fields["status"] = {"code": _ERROR, "message": span.error}
     return json_text(fields).encode("utf-8", "replace")
+
+
+def sent_trace_id(scope: str, trace_id: str) -> str:
+    return _hash(f"{scope}/{trace_id}", 32)
+
+
+def sent_span_id(scope: str, trace_id: str, span_id: str) -> str:
+    return _hash(f"{scope}/{trace_id}/{span_id}", 16)
 
 
 def _hash(text: str, digits: int) -> str:

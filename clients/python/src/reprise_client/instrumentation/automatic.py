@@ -10,6 +10,8 @@ from importlib.metadata import EntryPoint, entry_points
 logger = logging.getLogger("reprise_client.instrumentation")
 
 _CAPTURE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
+# The client of Anthropic records its calls itself where this is set.
+_ANTHROPIC = "ANTHROPIC_OPEN_TELEMETRY_TRACES_CONTENT_MODE"
 # Every instrumentor of OpenInference is of a model client or an agent library.
 _OPENINFERENCE = "openinference_instrumentor"
 _OPENTELEMETRY = "opentelemetry_instrumentor"
@@ -42,11 +44,14 @@ _LIBRARIES = (
 
 
 def start_installed(*, capture_content: bool) -> list[str]:
-    """Start each installed instrumentor once; return their names. One that can't start is logged as a warning."""
+    """Start each installed instrumentor once; return their names.
+
+    One that can't start is logged as a warning, unless its library is not installed.
+    """
     if capture_content:
         os.environ.setdefault(_CAPTURE, "SPAN_ONLY")
     started = [name for name, entry in _installed() if _starts(entry)]
-    if not started:
+    if not started and not os.environ.get(_ANTHROPIC):
         logger.warning("No instrumentation is installed: see docs/connect for that of your library")
     return started
 
@@ -65,6 +70,10 @@ def _installed() -> Iterator[tuple[str, EntryPoint]]:
 def _starts(entry: EntryPoint) -> bool:
     try:
         entry.load()().instrument()
+    except ModuleNotFoundError as error:
+        # Its library is not installed, so that there is nothing to record.
+        logger.debug("The instrumentation %s does not start: %s", entry.name, error)
+        return False
     except Exception as error:  # noqa: BLE001 - a library's instrumentation stops no application
         logger.warning("The instrumentation %s does not start: %s: %s", entry.name, type(error).__name__, error)
         return False

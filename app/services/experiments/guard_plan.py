@@ -1,0 +1,235 @@
+"""The plan of a guard map, its decided sentences as they are stored, and the replays that it needs next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import msgspec
+from reprise_formats.formats import plural, usd
+
+from app.experiments.types import CaseTrials, Trial
+from app.guard.decision import MutantTrials, SentenceDecision, State, decide_sentence
+from app.guard.mutants import Mutant, Operator
+from app.models.experiments import Contents, ExperimentRow
+from app.models.replays import UNFINISHED, CandidateKind, ReplaySetup
+from app.services.experiments.plan import BASELINE, FIRST_MODEL, Numbers, Plan, Series
+from app.services.experiments.standing import Standing, Wanted
+from app.services.replays.frozen import FrozenCase
+from app.values.structs import convert
+
+FIRST_MUTANT = FIRST_MODEL
+ALPHA = 0.05
+DETECT = 0.5
+REPLAYS_DEFAULT = 2_000
+CASES_KEPT = 20
+"""Test cases that a decided sentence names."""
+
+
+class PlannedMutant(msgspec.Struct, frozen=True):
+    """A mutant; `first` has the indexes of the test cases that are played first, the others follow in their order."""
+
+    sentence: int
+    operator: Operator
+    begin: int
+    end: int
+    by: str
+    first: tuple[int, ...]
+
+    @property
+    def mutant(self) -> Mutant:
+        return Mutant(self.sentence, self.operator, self.begin, self.end, self.by)
+
+    def order(self, cases: int) -> list[int]:
+        """Return the indexes of so many test cases in the order in which they are played."""
+        return [*self.first, *(index for index in range(cases) if index not in self.first)]
+
+
+class DecidedSentence(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a guard map found about a sentence; `mutant` counts all mutants of the map, `cases` are its test cases."""
+
+    state: State
+    mutant: int | None = None
+    cases: tuple[int, ...] = ()
+    p_value: float | None = None
+
+
+class Decided(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The decided sentences by their numbers as text, which JSON asks for."""
+
+    sentences: dict[str, DecidedSentence] = {}
+
+
+NOTHING_PASSES = (
+    "The text itself passes none of the test cases, so no change of it can make one fail: "
+    "correct the text or the test cases first."
+)
+
+
+class GuardNumbers(Numbers, frozen=True, rename="camel"):
+    """The numbers of a guard map."""
+
+    max_replays: int = REPLAYS_DEFAULT
+
+
+@dataclass(frozen=True)
+class MapPlan(Plan):
+    """The plan of a guard map: the text is the baseline, and each mutant is an arm."""
+
+    numbers: GuardNumbers
+    mutants: tuple[PlannedMutant, ...] = ()
+
+    @classmethod
+    def of(cls, row: ExperimentRow, contents: Contents) -> MapPlan:
+        cases = convert(contents.cases, tuple[FrozenCase, ...])
+        mutants = convert(contents.models, tuple[PlannedMutant, ...])
+        return cls(row, convert(row.design, GuardNumbers), cases, (), mutants)
+
+    @cached_property
+    def snapshots(self) -> dict[int, int]:
+        """The snapshot of the text. Those of mutants are made when they are played."""
+        return {BASELINE: self.row.candidate_snapshot_id}
+
+    @cached_property
+    def played_arms(self) -> dict[int, int]:
+        return {arm: arm for arm in (BASELINE, *range(FIRST_MUTANT, FIRST_MUTANT + len(self.mutants)))}
+
+    @cached_property
+    def sentences(self) -> Mapping[int, Sequence[int]]:
+        """The indexes of the mutants of each sentence, in their order."""
+        by_sentence: dict[int, list[int]] = {}
+        for index, mutant in enumerate(self.mutants):
+            by_sentence.setdefault(mutant.sentence, []).append(index)
+        return by_sentence
+
+    def setup_of(self, arm: int, snapshot_id: int) -> ReplaySetup:
+        """Return the common properties of an arm's replays."""
+        kind: CandidateKind = self.row.candidate_kind if arm == BASELINE else "overlay"
+        return self._setup(kind, self.row.candidate_commit, snapshot_id)
+
+
+class MapOutlook(NamedTuple):
+    """The sentences that are decided now, and the replays to add; it is over once nothing is wanted or in work."""
+
+    decided: Decided
+    wanted: Sequence[Wanted]
+    stopped: frozenset[int]
+
+
+@dataclass(frozen=True)
+class MapStanding(Standing):
+    """A guard map with its replays."""
+
+    plan: MapPlan
+
+    @cached_property
+    def before(self) -> Decided:
+        """The sentences that were decided before."""
+        return convert(self.plan.row.summary, Decided)
+
+    @cached_property
+    def map_exhausted(self) -> str | None:
+        """The reason why no more replays may be played; None if there is none."""
+        most = self.plan.numbers.max_cost
+        if most is not None and self.own_cost_usd >= most:
+            return f"The cost reached {usd(most)}."
+        if len(self.replays) >= self.plan.numbers.max_replays:
+            return f"It has played {plural(self.plan.numbers.max_replays, 'replay')}, as many as it may."
+        return None
+
+    @cached_property
+    def never_passed(self) -> str | None:
+        """The sentence about the test cases that the text itself never passes; None without any."""
+        least, cases = self.plan.numbers.repeats.min, self.plan.cases
+        trials = [self.trials_of(BASELINE, case) for case in cases]
+        never = sum(len(rows) >= least and all(row.status != "passed" for row in rows) for rows in trials)
+        if never == len(cases):
+            return NOTHING_PASSES
+        return (
+            f"The text itself never passes {never} of {len(cases)} test cases. Fix those first: they show nothing."
+            if never
+            else None
+        )
+
+    def look(self, most: int) -> MapOutlook:
+        """Return the next change: sentences are decided in their order until `most` replays are wanted.
+
+        The mutants of decided sentences are stopped. Without money or replays left, what is undecided stays so.
+        """
+        sentences = dict(self.before.sentences)
+        wanted: dict[tuple[Series, int], Wanted] = {}
+        stopped: set[int] = set()
+        room = self.plan.numbers.max_replays - len(self.replays)
+        for number, mutants in self.plan.sentences.items():
+            if str(number) in sentences:
+                continue
+            decision = decide_sentence(self.plan.design, [self._mutant(index) for index in mutants])
+            if decision.state is None:
+                missing = list(self._missing_of(mutants, decision))
+                if not self.map_exhausted and (missing or self._is_in_work(mutants, decision)):
+                    wanted |= {(want.series, want.ordinal): want for want in missing}
+                    if len(wanted) >= min(most, room):
+                        break
+                    continue
+                if self._is_in_work(mutants, decision):
+                    continue
+                # Nothing more can be played: the budget is spent, or the replays ended with errors.
+                decision = SentenceDecision("undecided")
+            sentences[str(number)] = self._stored(mutants, decision)
+            stopped.update(FIRST_MUTANT + index for index in mutants)
+        order = sorted(wanted.values())
+        return MapOutlook(Decided(sentences), order[: max(0, min(most, room))], frozenset(stopped))
+
+    def _stored(self, mutants: Sequence[int], decision: SentenceDecision) -> DecidedSentence:
+        failed = None if decision.mutant is None else mutants[decision.mutant]
+        order = self._order(mutants[decision.mutant or 0])
+        cases = tuple(order[case] for case in decision.cases[:CASES_KEPT])
+        return DecidedSentence(decision.state or "undecided", failed, cases, decision.p_value)
+
+    @cached_property
+    def _of_text(self) -> Sequence[tuple[Sequence[Trial], set[str | int]]]:
+        """The trials of the text and its answers, by test case: all mutants are compared with them."""
+        return [(self._trials(BASELINE, case), self._answers(BASELINE, case)) for case in self.plan.cases]
+
+    def _mutant(self, index: int) -> MutantTrials:
+        arm, pairs, changed = FIRST_MUTANT + index, [], []
+        for at, number in enumerate(self._order(index)):
+            case, (trials, answers) = self.plan.cases[number], self._of_text[number]
+            pairs.append(CaseTrials(self._trials(arm, case), trials))
+            if not self._answers(arm, case) <= answers:
+                changed.append(at)
+        return MutantTrials(self.plan.mutants[index].operator, pairs, frozenset(changed))
+
+    def _order(self, index: int) -> list[int]:
+        return self.plan.mutants[index].order(len(self.plan.cases))
+
+    def _answers(self, arm: int, case: FrozenCase) -> set[str | int]:
+        """Return the digests of passing answers. One that is not known equals no other."""
+        return {
+            row.answers_digest or row.replay_id
+            for row in self.by_series.get(self.plan.series(arm, case), ())
+            if row.status == "passed"
+        }
+
+    def _series(self, mutants: Sequence[int], decision: SentenceDecision) -> Iterator[tuple[Series, int]]:
+        """Yield the series that a decision needs, with their numbers of trials."""
+        for want in decision.wanted:
+            index = mutants[want.mutant]
+            case = self.plan.cases[self._order(index)[want.case]]
+            yield self.plan.series(FIRST_MUTANT + index, case), want.trials
+            yield self.plan.series(BASELINE, case), want.baseline
+
+    def _missing_of(self, mutants: Sequence[int], decision: SentenceDecision) -> Iterator[Wanted]:
+        for series, target in self._series(mutants, decision):
+            for ordinal in self._missing(series, target):
+                yield Wanted(ordinal, series)
+
+    @cached_property
+    def _unfinished(self) -> frozenset[Series]:
+        unfinished = (row for row in self.replays if row.status in UNFINISHED)
+        return frozenset(Series(row.arm, row.test_case_id, row.variant) for row in unfinished)
+
+    def _is_in_work(self, mutants: Sequence[int], decision: SentenceDecision) -> bool:
+        return any(series in self._unfinished for series, _ in self._series(mutants, decision))

@@ -1,0 +1,1 @@
+"""Compares Reprise with gateways and with a column store: `make bench-peers`."""

@@ -1,0 +1,98 @@
+"""The sentences of a text, their mutants, and what tests show about them are linear in each function."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.experiments.types import CaseTrials, Design, Trial
+from app.guard.decision import FIRST_CASES, MutantTrials, decide_sentence
+from app.guard.mutants import mutants
+from app.guard.sentences import sentences
+from app.guard.touching import CaseWords, ordered
+from tests.support.cores import Core, Make, looping_functions
+from tests.support.growth import Work
+
+pytestmark = pytest.mark.slow
+
+PIECES = {
+    "sentences": "You must never offer 7 of the {{things}} in it.  ",
+    "lines": "- You must always ask for it\n",
+    "numbered lines": "1. You must always ask for it\n",
+    "wrapped lines": "the customer is not to be asked for any of the codes that it has\n",
+    "points": ". ",
+    "blanks": "          ",
+    "fences": "```\n",
+    "blocks": "```\na\n```\n",
+    "braces": "{{",
+    "numbers": "1.1,",
+    "combining marks": "e\u0301\u0323 ",
+    "a script without spaces": "必ず確認。",
+    "half pairs": "\ud800 ",
+    "letters that grow": "İ must ",
+}
+DESIGN = Design(4, 40, 0.5, 0.05, None, None, has_baseline=True)
+
+
+def of_text(piece: str) -> Make:
+    """Split a text of as many pieces, and make all its mutants; what follows each of them is linear in the text."""
+    text_before = "You are the agent of it and you have to do this for your shop. "
+
+    def prepare(size: int) -> Work:
+        text = text_before + piece * 4 * size
+        return lambda: mutants(text, sentences(text)) and None
+
+    return prepare
+
+
+def one_line(size: int) -> Work:
+    text = "the one " * 200 * size
+    return lambda: mutants(text, sentences(text)) and None
+
+
+def cases(size: int) -> Work:
+    """Order as many test cases, and decide a sentence that passes all of them."""
+    words = [{f"word{n}", "refund"} for n in range(size)]
+    passed = (Trial(True),) * 4
+    trials = [CaseTrials(passed, passed)] * size
+    tested = [MutantTrials("without", trials, frozenset({0})), MutantTrials("turned", trials)]
+    unplayed = [*trials[:FIRST_CASES], *[CaseTrials(())] * size]
+
+    def work() -> None:
+        ordered("Ask before a refund of word3.", CaseWords.of(words))
+        assert decide_sentence(DESIGN, tested).state == "unguarded"
+        decide_sentence(DESIGN, [MutantTrials("without", unplayed)])
+
+    return work
+
+
+def words_and_cases(size: int) -> Work:
+    """Order as many test cases for a sentence with as many words, which none of them has: not each word in each."""
+    words = CaseWords.of({f"word{n}", "refund"} for n in range(size))
+    sentence = " ".join(f"of{n}" for n in range(size))
+    return lambda: ordered(sentence, words) and None
+
+
+WORKS: dict[str, Make] = {
+    **{f"a text of {name}": of_text(piece) for name, piece in PIECES.items()},
+    "a sentence": one_line,
+    "test cases": cases,
+    "test cases and words": words_and_cases,
+}
+CORE = Core(("guard",), WORKS, size=40)
+NOT_GROWING: dict[str, set[str]] = {
+    "loop over the mutants of a sentence, one for each operator": {"guard/decision:decide_sentence"},
+}
+
+
+@pytest.mark.parametrize("name", WORKS)
+def test_twice_the_input_is_at_most_about_twice_the_work_of_each_function(name: str) -> None:
+    assert CORE.grown(name) == {}
+
+
+def test_each_function_that_loops_is_counted_or_has_a_reason() -> None:
+    """A new function that loops fails here: add a work that makes its input larger, or its reason."""
+    assert CORE.unseen() == set().union(*NOT_GROWING.values())
+
+
+def test_each_reason_is_about_a_function_that_loops() -> None:
+    assert set().union(*NOT_GROWING.values()) <= looping_functions("guard")

@@ -13,12 +13,14 @@ from typing import Any
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import Engine, event, inspect, text
+from alembic.util import CommandError
+from sqlalchemy import Engine, event, inspect, select, text
 
 from app.database.engines import build_engine
 from app.database.transactions import Database
 from app.errors import Conflict
 from app.models import metadata, schema
+from app.models.span_blocks import span_blocks
 from tests.support.deployment import environment, run_to_end
 
 ONLY_ON_SQLITE = {"0040"}
@@ -62,6 +64,22 @@ def test_a_downgrade_leaves_nothing_and_can_be_undone(empty: Database) -> None:
     assert set(inspect(empty.engine).get_table_names()) == {"alembic_version"}
     schema.upgrade(empty)
     assert differences(empty) == []
+
+
+def test_a_downgrade_that_would_lose_packed_spans_is_refused(empty: Database) -> None:
+    schema.upgrade(empty)
+    with empty.write() as connection:
+        block = {"project_id": 1, "traces": bytes(16), "body": b"packed"}
+        connection.execute(span_blocks.insert().values(block))
+
+    with pytest.raises(CommandError, match="Spans of this database are packed.*restore a backup"):
+        schema.downgrade(empty)
+
+    assert differences(empty) == []
+    with empty.write() as connection:
+        assert connection.scalars(select(span_blocks.c.body)).all() == [b"packed"]
+        connection.execute(span_blocks.delete())
+    schema.downgrade(empty)
 
 
 @pytest.mark.services

@@ -49,7 +49,8 @@ class BoundedCache(Generic[T]):
 class TimedCache(Generic[T]):
     """Keeps values for `keep_s` seconds from the beginning of their reading; drops all when there are `most` of them.
 
-    Two threads that miss at the same time both read the value. For `on_lookup` see `BoundedCache`.
+    Two threads that miss at the same time both read the value. A reading that began before `clear` or `forget` is not
+    kept, because it may have seen what was there before. For `on_lookup` see `BoundedCache`.
     """
 
     def __init__(
@@ -58,7 +59,8 @@ class TimedCache(Generic[T]):
         self._keep_s, self._most = keep_s, most
         self._on_lookup = on_lookup
         self._entries: dict[Hashable, tuple[float, T]] = {}
-        self.clear = self._entries.clear
+        self._dropped_at = -math.inf
+        self._lock = threading.Lock()
 
     def get(self, key: Hashable) -> T | None:
         until, value = self._entries.get(key, (-math.inf, None))
@@ -77,9 +79,19 @@ class TimedCache(Generic[T]):
 
     def put(self, key: Hashable, value: T, read_at: float) -> None:
         """Keep a value with `read_at`, the time when its reading began, in monotonic seconds."""
-        if len(self._entries) >= self._most:
-            self.clear()
-        self._entries[key] = (read_at + self._keep_s, value)
+        with self._lock:
+            if read_at < self._dropped_at:
+                return
+            if len(self._entries) >= self._most:
+                self._entries.clear()
+            self._entries[key] = (read_at + self._keep_s, value)
+
+    def clear(self) -> None:
+        with self._lock:
+            self._dropped_at = time.monotonic()
+            self._entries.clear()
 
     def forget(self, key: Hashable) -> None:
-        self._entries.pop(key, None)
+        with self._lock:
+            self._dropped_at = time.monotonic()
+            self._entries.pop(key, None)

@@ -1,6 +1,7 @@
 """A cache that holds no more than it may."""
 
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -73,3 +74,16 @@ def test_a_timed_cache_starts_again_when_it_holds_too_many_values() -> None:
     for key in range(3):
         cache.put(key, key, time.monotonic())
     assert [cache.get(key) for key in range(3)] == [None, None, 2]
+
+
+@pytest.mark.parametrize("drop", [TimedCache.clear, lambda cache: cache.forget("a")], ids=["clear", "forget"])
+def test_a_reading_that_began_before_its_value_was_dropped_is_not_kept(drop: Callable[[TimedCache[str]], None]) -> None:
+    cache: TimedCache[str] = TimedCache(3600)
+
+    def read() -> str:
+        drop(cache)  # another thread changes the value meanwhile
+        return "old"
+
+    assert cache.get_or_read("a", read) == "old"
+    assert cache.get("a") is None
+    assert cache.get_or_read("a", lambda: "new") == cache.get("a") == "new"

@@ -123,8 +123,7 @@ SESSIONS: Mapping[str, Callable[[int, Size], Iterator[bytes]]] = {
 
 def _session(stage: Stage, name: str, batches: Iterator[bytes]) -> Mapping[str, Any]:
     for body in batches:
-        answer = stage.world.send(body)
-        assert answer.status_code == 200, answer.text
+        stage.store(body)
     entries = stage.world.get(f"/api/v1/prompts/{stage.ids['prompt_id']}/logs").json["entries"]
     return {f"session_{name}": next(entry["id"] for entry in entries if entry["type"] == "otel")}
 
@@ -133,8 +132,7 @@ def _long_texts(stage: Stage, size: Size) -> Mapping[str, Any]:
     """Sessions of one turn with as many words as the search reads of each text, and runs of the longest questions."""
     prompt_id = stage.ids["prompt_id"]
     for _ in range(size.copies(LONG_TEXTS) // 10 + 1):
-        answer = stage.world.send(texts.long_turns(prompt_id, 10, size.of(TEXT_MAX)))
-        assert answer.status_code == 200, answer.text
+        stage.store(texts.long_turns(prompt_id, 10, size.of(TEXT_MAX)))
     for number in range(len(texts.HOSTILE)):
         question = texts.hostile(number, size.of(QUESTION_MAX) // 4)
         run = stage.world.post("/api/v1/prompts/run", json={"id": prompt_id, "question": question, "productive": False})

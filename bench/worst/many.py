@@ -139,4 +139,4 @@ def _days(stage: Stage, size: Size) -> None:
     first = (prompt_id << 40) + 3 * 10**9
     words = [texts.said("What is it?", "It is so.", f"c{number}") for number in range(size.of(SESSIONS))]
     batch = texts.batch(*(texts.span(prompt_id, first + number, 1, *turn) for number, turn in enumerate(words)))
-    assert stage.world.send(batch).status_code == 200
+    stage.store(batch)

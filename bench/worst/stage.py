@@ -112,6 +112,15 @@ class Stage:
         """Make so many of a kind, and return the id of the last one."""
         return [self.made(path, body(number)) for number in range(count)][-1]["id"]
 
+    def store(self, batch: bytes) -> None:
+        """Send a batch until it is stored, at most five times, as exporters do when a busy server refuses it."""
+        for _ in range(5):
+            answer = self.world.send(batch)
+            if answer.status_code != 503:
+                break
+        if answer.status_code != 200:
+            raise SystemExit(f"A batch was not stored: {answer.status} {answer.text[:500]}")
+
     def newest(self, table: str) -> Any:
         """Return the id of the row that was added last."""
         with self.world.container.database.read() as connection:

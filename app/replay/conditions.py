@@ -17,13 +17,16 @@ Item = str | list[Any]
 Node = Any
 """An expression: a word, or a tuple that begins with its kind."""
 
-_MOST_NESTED = 40  # of `case`
+MOST_NESTED = 20
+"""Parentheses around a word, and `case` in `case`: forms are compared and written by recursion."""
+_MOST_CASTS = 4  # `::` in a row
 _NUMBER = re.compile(r"\d{0,20}(?:\.\d{0,20})?(?:e[-+]?\d{1,2})?")
 _WHOLE, _DAY = re.compile(r"-?\d{1,20}"), re.compile(r"'\d{4}-\d\d-\d\d'", re.ASCII)
 _COMPARING = ("=", "<>", "<", "<=", ">", ">=")
 _LIKE = ("like", "ilike", "rlike", "regexp", "glob")
 _RESERVED = words("sql", "reserved") | frozenset(",;:)][=<>+-*/%.") | {"<>", "<=", ">=", "||"}
 _CONSTANTS = ("true", "false")
+_AFTER_CONDITION = ("", "and", "or", "when", "then", "else", "end")
 
 
 class NotRead(Exception):
@@ -79,8 +82,8 @@ class _Expression:
         self._items, self._at = items, 0
         self._name, self._query, self._cases = name, query, cases
 
-    def whole(self) -> Node:
-        node = self._any()
+    def whole(self, is_not: bool = False) -> Node:
+        node = self._any(is_not)
         if self._at < len(self._items):
             raise NotRead
         return node
@@ -102,22 +105,29 @@ class _Expression:
         self._at += 1
         return self._items[self._at - 1]
 
-    def _any(self) -> Node:
-        parts = [self._all()]
+    def _any(self, is_not: bool = False) -> Node:
+        """Return the conditions that `or` joins, or their negation."""
+        parts = [self._all(is_not)]
         while self._takes("or"):
-            parts.append(self._all())
-        return any_of(parts) if len(parts) > 1 else parts[0]
+            parts.append(self._all(is_not))
+        joined = all_of if is_not else any_of
+        return joined(parts) if len(parts) > 1 else parts[0]
 
-    def _all(self) -> Node:
-        parts = [self._not()]
+    def _all(self, is_not: bool) -> Node:
+        parts = [self._not(is_not)]
         while self._takes("and"):
-            parts.append(self._not())
-        return all_of(parts) if len(parts) > 1 else parts[0]
+            parts.append(self._not(is_not))
+        joined = any_of if is_not else all_of
+        return joined(parts) if len(parts) > 1 else parts[0]
 
-    def _not(self) -> Node:
-        is_not = False
+    def _not(self, is_not: bool) -> Node:
         while self._takes("not"):
             is_not = not is_not
+        item = self._peek()
+        if is_not and isinstance(item, list) and self._peek(1) in _AFTER_CONDITION:
+            # What is negated in parentheses is read negated: to negate it afterwards reads it again at each level.
+            self._at += 1
+            return self._parenthesized(item, is_not)
         node = self._compared()
         return negated(node) if is_not else node
 
@@ -190,7 +200,11 @@ class _Expression:
             self._at += 1
             is_negative ^= sign == "-"
         node = self._one()
+        casts = 0
         while self._takes(":", ":"):
+            casts += 1
+            if casts > _MOST_CASTS:
+                raise NotRead
             node = ("call", "cast", (node, self._type()))
         if not is_negative:
             return node
@@ -209,10 +223,7 @@ class _Expression:
     def _one(self) -> Node:
         item = self._next()
         if isinstance(item, list):
-            if query := self._query(item):
-                return ("query", query)
-            parts = self._arguments(item)
-            return parts[0] if len(parts) == 1 else ("row", parts)
+            return self._parenthesized(item)
         if item == "case":
             return self._case()
         if item == "*" and len(self._items) == 1:
@@ -231,6 +242,13 @@ class _Expression:
             return self._call(item, after)
         return self._name(item)
 
+    def _parenthesized(self, items: list[Any], is_not: bool = False) -> Node:
+        query = self._query(items)
+        if not query and len(split(items, ",")) == 1:
+            return self._inner(items).whole(is_not)
+        node = ("query", query) if query else ("row", self._arguments(items))
+        return negated(node) if is_not else node
+
     def _call(self, function: str, items: list[Any]) -> Node:
         if query := self._query(items):
             return ("call", function, query)
@@ -244,7 +262,7 @@ class _Expression:
         return ("call", function, ("*",) if function == "count" and arguments == ("1",) else arguments)
 
     def _cast(self, items: list[Any]) -> Node:
-        inner = _Expression(items, self._name, self._query, self._cases)
+        inner = self._inner(items)
         node = inner._any()
         kind = inner._type()
         if inner._peek():
@@ -252,11 +270,14 @@ class _Expression:
         return ("call", "cast", (node, kind))
 
     def _arguments(self, items: list[Any]) -> tuple[Node, ...]:
-        return tuple(_Expression(part, self._name, self._query, self._cases).whole() for part in split(items, ","))
+        return tuple(self._inner(part).whole() for part in split(items, ","))
+
+    def _inner(self, items: Sequence[Item]) -> _Expression:
+        return _Expression(items, self._name, self._query, self._cases)
 
     def _case(self) -> Node:
         self._cases += 1
-        if self._cases > _MOST_NESTED:
+        if self._cases > MOST_NESTED:
             raise NotRead
         subject = "" if self._peek() == "when" else self._any()
         branches = list[Node]()
@@ -364,10 +385,10 @@ def _combined(kind: str, parts: Iterable[Node], neutral: str, decisive: str) -> 
     choices = defaultdict[Node, set[Node]](set)
     rest = list[Node]()
     for part in flat:
-        match part if kind == "or" else negated(part):
-            case ("=", left, right) if _is_literal(left) != _is_literal(right):
+        match kind, part:
+            case (("or", ("=", left, right)) | ("and", ("<>", left, right))) if _is_literal(left) != _is_literal(right):
                 choices[right if _is_literal(left) else left].add(left if _is_literal(left) else right)
-            case ("in", left, entries):
+            case ("or", ("in", left, entries)) | ("and", ("not", ("in", left, entries))):
                 choices[left].update(entries)
             case _:
                 rest.append(part)

@@ -6,13 +6,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from app.replay.conditions import Item, NotRead, condition_form, expression_form, number_form, split
+from app.replay.conditions import MOST_NESTED, Item, NotRead, condition_form, expression_form, number_form, split
 from app.replay.statements import SQL_TEXT, is_doubtful
 from app.replay.tables import TABLES, words
 
 Form = tuple[Any, ...]
 
-_MOST_NESTED = 40  # parentheses around a word
 _TOKEN = re.compile(r"[^\W\d]\w*+(?:\.[^\W\d]\w*+)*+|\.?\d[\w.]*+(?:(?<=e)[-+]\d++)?|[<>!=]++|\|\||\S")
 _DOLLAR_QUOTE = re.compile(r"\$\w*\$")
 _PLAIN_NAME = re.compile(r"`([^\W\d]\w*+)`|\"([^\W\dA-Z][^\WA-Z]*+)\"")
@@ -146,7 +145,7 @@ def _grouped(words: Sequence[str]) -> list[Item]:
     for word in words:
         if word == "(":
             groups.append([])
-            if len(groups) > _MOST_NESTED:
+            if len(groups) > MOST_NESTED:
                 raise NotRead
         elif word == ")":
             if len(groups) == 1:

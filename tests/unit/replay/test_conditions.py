@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from app.replay.conditions import number_form
 from app.replay.statement_forms import is_narrower, statement_form
+from tests.support.operations import calls_of
 
 VALUES = (None, 0, 1, 2, 3)
 ROWS = [*product(VALUES, VALUES, (None, 0, 1))]
@@ -108,6 +109,9 @@ def test_numbers_have_no_zeros_that_change_nothing(word: str, expected: str) -> 
         "delete from t where " + "case when " * 500 + "a",
         "delete from t where " + "not " * 5_000 + "a = 1",
         "delete from t where a = " + "- " * 5_000 + "1",
+        "delete from t where a" + "::x" * 5_000 + " = 1",
+        "update t set a = b" + "::x" * 5_000,
+        "delete from t where a in (select b from t where " + "a in (select b from t where " * 38 + "a" + ")" * 39,
         "delete from t where a = 1" + " - b" * 4_000,
         "delete from t where a = 1 and",
         "delete from t where ) a = 1 (",
@@ -121,3 +125,19 @@ def test_numbers_have_no_zeros_that_change_nothing(word: str, expected: str) -> 
 )
 def test_broken_and_deep_statements_have_a_form(text: str) -> None:
     assert statement_form(text) == statement_form(f" {text}\n")
+
+
+@pytest.mark.parametrize(
+    ("begin", "end"),
+    [
+        ("(a = 1 or ", ") and b = 2"),
+        ("(a = 1 and ", ") or b = 2"),
+        ("not (a = 1 or ", ")"),
+        ("not (a = 1 or b = 2 and ", ")"),
+        ("(a = 1 or b = 2 and ", ") = false"),
+        ("not + (a = 1 or ", ")"),
+    ],
+)
+def test_nested_conditions_are_not_read_again_at_each_level(begin: str, end: str) -> None:
+    shallow, deep = (calls_of(lambda n=n: form(begin * n + "b = 3" + end * n)) for n in (5, 10))  # type: ignore[misc]
+    assert deep < 5 * shallow, "the work grows with the square of the depth at most"

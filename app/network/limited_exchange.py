@@ -1,6 +1,7 @@
 """Connections of a client that end with a time limit for all they do: the name, the connection, heads and bodies.
 
-The limits of httpx are for each wait. A server that sends a byte now and then never exceeds these.
+The limits of httpx are for each wait. A server that sends a byte now and then never exceeds these. A connection also
+ends after `CONNECTION_BYTES`, and never leads to a metadata service.
 """
 
 from __future__ import annotations
@@ -12,14 +13,20 @@ from typing import Any
 
 import httpcore
 
+from app.network.addresses import FORBIDDEN, allowed_addresses, is_forbidden_host
 from app.network.resolving import lookup
 
 Left = Callable[[], float]
 """Returns how many seconds are left."""
+CONNECTION_BYTES = 512 * 1024
+"""The most bytes that are read of a connection: interim answers (1xx), the head, and the body with its chunks."""
 
 
 class LimitedBackend(httpcore.SyncBackend):
-    """Connects while time is left; a wait without an answer also ends then."""
+    """Connects while time is left; a wait without an answer also ends then.
+
+    A name is resolved once: all of its addresses are checked, and the connection is made to one of these.
+    """
 
     def __init__(self, left_s: Left) -> None:
         self._left_s = left_s
@@ -33,7 +40,7 @@ class LimitedBackend(httpcore.SyncBackend):
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.NetworkStream:
         failed: Exception = httpcore.ConnectError(f"{host} has no address.")
-        for address in self._resolved(host, port):
+        for address in allowed_addresses(self._resolved(host, port), _refuse_forbidden):
             left = _limited(self._left_s, timeout, httpcore.ConnectTimeout)
             try:
                 stream = super().connect_tcp(address, port, left, local_address, socket_options)
@@ -54,10 +61,14 @@ class LimitedBackend(httpcore.SyncBackend):
 
 class _LimitedStream(httpcore.NetworkStream):
     def __init__(self, stream: httpcore.NetworkStream, left_s: Left) -> None:
-        self._stream, self._left_s = stream, left_s
+        self._stream, self._left_s, self._left = stream, left_s, CONNECTION_BYTES
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        return self._stream.read(max_bytes, _limited(self._left_s, timeout, httpcore.ReadTimeout))
+        read = self._stream.read(max_bytes, _limited(self._left_s, timeout, httpcore.ReadTimeout))
+        self._left -= len(read)
+        if self._left < 0:
+            raise httpcore.ReadError("The server sent too many bytes.")
+        return read
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
         self._stream.write(buffer, _limited(self._left_s, timeout, httpcore.WriteTimeout))
@@ -80,3 +91,8 @@ def _limited(left_s: Left, timeout: float | None, over: type[Exception]) -> floa
     if left <= 0:
         raise over("The time is over.")
     return left if timeout is None else min(left, timeout)
+
+
+def _refuse_forbidden(address: str) -> None:
+    if is_forbidden_host(address):
+        raise httpcore.ConnectError(f"The address is {FORBIDDEN}.")

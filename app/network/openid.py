@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import ssl
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any
@@ -33,6 +35,10 @@ ANSWER_MAX = 256 * 1024
 LEEWAY_S = 60
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "Ed25519", "EdDSA")
 """Signatures with public keys only: one with the client's secret, or none, is never accepted."""
+KEY_MEMBERS = ("kty", "kid", "use", "alg", "crv", "x", "y", "n", "e")
+"""Members of a public key (RFC 7518). With those of a private key, joserfc would compute for minutes."""
+KEY_MEMBER_MAX = 3000
+"""Characters of a member of a key: Base64 of 16,384 bits, the longest RSA key that OpenSSL verifies with, is shorter."""
 Json = dict[str, Any]
 Ask = Callable[..., Json]
 """Sends a request with a method and an address, and returns the JSON of the answer."""
@@ -77,7 +83,7 @@ class OpenIdProvider:
     monotonic: Callable[[], float] = time.monotonic
     transport: httpx.BaseTransport | None = None
     _metadata: tuple[float, Json] = field(default=(0.0, {}), init=False)
-    _keys: tuple[float, Json] = field(default=(0.0, {}), init=False)
+    _keys: tuple[float, Sequence[Any]] = field(default=(0.0, ()), init=False)
 
     @property
     def has_metadata(self) -> bool:
@@ -135,7 +141,12 @@ class OpenIdProvider:
         if "userinfo_endpoint" in metadata:
             needed.add("userinfo_endpoint")
         scheme = self.issuer.partition("://")[0] + "://"
-        if lacking := [name for name in sorted(needed) if not str(metadata.get(name)).startswith(scheme)]:
+        addresses = {name: str(metadata.get(name)) for name in sorted(needed)}
+        if lacking := [
+            name
+            for name, address in addresses.items()
+            if not (address.startswith(scheme) and address.isascii() and address.isprintable())
+        ]:
             raise Unavailable(f"The provider's metadata lacks {scheme} addresses: {', '.join(lacking)}.")
         self._metadata = self.monotonic(), metadata
         return metadata
@@ -147,8 +158,8 @@ class OpenIdProvider:
             "redirect_uri": self.redirect_uri,
             "code_verifier": attempt.verifier,
         }
-        methods = metadata.get("token_endpoint_auth_methods_supported", ["client_secret_basic"])
-        by_header = bool(self.client_secret) and "client_secret_basic" in methods
+        methods = metadata.get("token_endpoint_auth_methods_supported")
+        by_header = bool(self.client_secret) and (not isinstance(methods, list) or "client_secret_basic" in methods)
         if not by_header:
             form |= {"client_id": self.client_id}
         if self.client_secret and not by_header:
@@ -180,21 +191,21 @@ class OpenIdProvider:
 
     def _signed_claims(self, ask: Ask, metadata: Json, token: str) -> Json:
         """Return the claims of a token that is signed by one of the provider's keys."""
-        from joserfc import errors, jwk, jwt
+        from joserfc import errors
 
         read_at, keys = self._keys
         try:
-            return dict(jwt.decode(token, jwk.KeySet.import_key_set(keys or {"keys": []}), ALGORITHMS).claims)  # type: ignore[arg-type]
+            return _decoded(token, keys)
         except (errors.JoseError, ValueError):
             if keys and self.monotonic() - read_at < KEYS_S:
                 raise
         # The provider may have new keys.
-        keys = ask("GET", metadata["jwks_uri"])
-        listed = keys.get("keys")
+        listed = ask("GET", metadata["jwks_uri"]).get("keys")
         if not isinstance(listed, list) or not all(isinstance(key, dict) for key in listed):
             raise Unavailable("The provider lists no keys.")
+        keys = _public_keys(listed)
         self._keys = self.monotonic(), keys
-        return dict(jwt.decode(token, jwk.KeySet.import_key_set(keys), ALGORITHMS).claims)  # type: ignore[arg-type]
+        return _decoded(token, keys)
 
     def _user_info(self, ask: Ask, metadata: Json, access_token: str, claims: Json) -> Json:
         """Return the claims of the user info endpoint, if there is one, for the person of the ID token."""
@@ -236,6 +247,31 @@ class OpenIdProvider:
             if self.monotonic() > until:
                 raise ValueError(f"its answers need more than {TIMEOUT_S:g} s")
         return bytes(body)
+
+
+def _public_keys(listed: Sequence[Json]) -> list[Any]:
+    """Return the public keys in a list of JSON Web Keys, without those that can't be read (RFC 7517, section 5)."""
+    from joserfc import errors, jwk
+
+    keys = []
+    for key in listed:
+        members = ((name, key.get(name)) for name in KEY_MEMBERS)
+        public = {name: text for name, text in members if isinstance(text, str) and len(text) <= KEY_MEMBER_MAX}
+        with suppress(errors.JoseError, ValueError, KeyError):  # joserfc raises `KeyError` for an unknown curve
+            keys.append(jwk.import_key(public))
+    return keys
+
+
+def _decoded(token: str, keys: Sequence[Any]) -> Json:
+    """Return the claims of a token. Raises `ValueError` and errors of joserfc."""
+    from joserfc import jwk, jwt
+
+    try:
+        claims = dict(jwt.decode(token, jwk.KeySet([*keys]), ALGORITHMS).claims)
+    except (TypeError, RecursionError) as error:  # joserfc expects that a header is an object, and not nested deeply
+        raise ValueError("its header or its claims are no object, or nested too deeply") from error
+    json.dumps(claims, ensure_ascii=False).encode()  # half a character is no text, and can't be stored
+    return claims
 
 
 def _transport(left_s: Callable[[], float]) -> httpx.HTTPTransport:

@@ -86,3 +86,27 @@ def test_nothing_is_sent_when_the_time_is_over() -> None:
         with pytest.raises(httpcore.WriteTimeout):
             stream.write(b"GET / HTTP/1.1\r\n\r\n", timeout=10)
         stream.close()
+
+
+@pytest.mark.parametrize("address", ["169.254.169.254", "fe80::1", "::ffff:169.254.169.254"])
+def test_a_name_that_leads_to_a_metadata_service_is_not_called(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+    resolved = Future[list[str]]()
+    resolved.set_result([LOOPBACK, address])
+    monkeypatch.setattr(limited_exchange, "lookup", lambda *_: resolved)
+    with pytest.raises(httpcore.ConnectError, match="never called"):
+        LimitedBackend(lambda: 1.0).connect_tcp("id.example", 443)
+
+
+def test_interim_answers_without_end_are_given_up() -> None:
+    with socket.create_server((LOOPBACK, 0)) as listening:
+
+        def answer() -> None:
+            with suppress(OSError), listening.accept()[0] as connection:
+                while True:
+                    connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\n" * 1_000)
+
+        threading.Thread(target=answer, daemon=True).start()
+        issuer = f"http://{LOOPBACK}:{listening.getsockname()[1]}"
+        provider = OpenIdProvider(issuer, "reprise", "", "http://reprise/return", monotonic=lambda: 0.0)
+        with pytest.raises(Unavailable, match="too many bytes"):
+            provider.authorization_url(ATTEMPT)

@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx
 import pytest
-from joserfc import jwt
+from joserfc import jws, jwt
 from joserfc.jwk import RSAKey
 
 from app.errors import Unauthorized, Unavailable
@@ -151,6 +151,48 @@ def test_a_token_that_the_provider_did_not_sign_is_refused(fake: FakeProvider) -
         assert name
 
 
+def test_keys_are_read_without_their_private_members_and_without_keys_that_are_unknown(fake: FakeProvider) -> None:
+    known = fake.key.as_dict(private=False)
+    # joserfc looks for the primes of a key with `d` for 40 s, and no other thread runs meanwhile.
+    modulus = base64.urlsafe_b64encode(b"\xff" * 2048).decode().rstrip("=")
+    unreadable = [
+        {"kty": "RSA", "kid": "2", "n": modulus, "e": "AQAB", "d": modulus},
+        {"kty": "RSA", "kid": "3", "n": modulus * 20, "e": "AQAB"},
+        {"kty": "EC", "kid": "4", "crv": "P-999", "x": "AQ", "y": "AQ"},
+        {"kty": ["RSA"]},
+        {"kty": "oct", "k": "AQ", "kid": "5"},
+    ]
+    fake.answers["keys"] = lambda _: httpx.Response(200, json={"keys": [*unreadable, known | {"d": 7}]})
+    fake.header["kid"] = "1"
+    provider = fake.client()
+
+    assert signed_in(fake, provider).subject == "ada-1"
+
+    assert [(key.kid, key.is_private) for key in provider._keys[1]] == [("2", False), ("1", False)]
+
+
+def signed_text(fake: FakeProvider, claims: str) -> str:
+    return jws.serialize_compact({"alg": "RS256", "kid": "1"}, claims, fake.key)
+
+
+def test_a_token_that_no_browser_or_database_can_hold_is_refused(fake: FakeProvider) -> None:
+    half_a_character = json.dumps(FakeProvider(nonce=ATTEMPT.nonce).standard() | ADA | {"sub": "\ud800"})
+    header = base64.urlsafe_b64encode(b'"alg"').decode().rstrip("=")
+    for token in (signed_text(fake, half_a_character), signed_text(fake, "[" * 50_000), f"{header}.e30.AA"):
+        fake.answers["token"] = lambda _, token=token: httpx.Response(200, json={"id_token": token})  # type: ignore[misc]
+        with pytest.raises(Unauthorized, match="can't be accepted"):
+            signed_in(fake)
+
+
+@pytest.mark.parametrize("methods", [None, 7, {}])
+def test_methods_of_authentication_that_are_no_list_count_as_the_usual_one(fake: FakeProvider, methods: Any) -> None:
+    fake.metadata["token_endpoint_auth_methods_supported"] = methods
+
+    signed_in(fake)
+
+    assert "client_secret" not in fake.token_request()
+
+
 def test_new_keys_of_the_provider_are_read_once_and_not_for_each_forged_token(fake: FakeProvider) -> None:
     provider = fake.client()
     signed_in(fake, provider)
@@ -245,7 +287,9 @@ def test_an_answer_in_many_slow_pieces_is_refused(fake: FakeProvider) -> None:
     assert fake.now - begun < 20
 
 
-@pytest.mark.parametrize("address", [7, None, "http://id.example/token", "file:///etc/passwd"])
+@pytest.mark.parametrize(
+    "address", [7, None, "http://id.example/token", "file:///etc/passwd", "https://id.example/é", "https://a\r\nb: c"]
+)
 @pytest.mark.parametrize("name", ["authorization_endpoint", "token_endpoint", "jwks_uri", "userinfo_endpoint"])
 def test_the_provider_has_only_addresses_as_safe_as_its_own(fake: FakeProvider, name: str, address: Any) -> None:
     fake.metadata[name] = address

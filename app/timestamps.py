@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import cache
+from zoneinfo import available_timezones
 
 Now = Callable[[], datetime]
 
@@ -14,6 +16,15 @@ def utc_now() -> datetime:
     """Return the time in UTC, with the milliseconds that the database stores."""
     now = datetime.now(UTC)
     return now.replace(microsecond=now.microsecond // 1000 * 1000)
+
+
+@cache
+def zone_names() -> frozenset[str]:
+    """Return the names of the IANA database that this machine knows.
+
+    The zones of the machine itself are left out, as are those with leap seconds: elsewhere a name means another time.
+    """
+    return frozenset(available_timezones()) - {"Factory", "localtime"}
 
 
 def of_unix_ns(ns: int) -> datetime:

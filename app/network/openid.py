@@ -38,7 +38,7 @@ ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES
 KEY_MEMBERS = ("kty", "kid", "use", "alg", "crv", "x", "y", "n", "e")
 """Members of a public key (RFC 7518). With those of a private key, joserfc would compute for minutes."""
 KEY_MEMBER_MAX = 3000
-"""Characters of a member of a key: Base64 of 16,384 bits, the longest RSA key that OpenSSL verifies with, is shorter."""
+"""Characters of a member of a key: Base64 of 16,384 bits, the longest RSA key of OpenSSL, is shorter."""
 Json = dict[str, Any]
 Ask = Callable[..., Json]
 """Sends a request with a method and an address, and returns the JSON of the answer."""
@@ -256,7 +256,9 @@ def _public_keys(listed: Sequence[Json]) -> list[Any]:
     keys = []
     for key in listed:
         members = ((name, key.get(name)) for name in KEY_MEMBERS)
-        public = {name: text for name, text in members if isinstance(text, str) and len(text) <= KEY_MEMBER_MAX}
+        public: dict[str, str | list[str]] = {
+            name: text for name, text in members if isinstance(text, str) and len(text) <= KEY_MEMBER_MAX
+        }
         with suppress(errors.JoseError, ValueError, KeyError):  # joserfc raises `KeyError` for an unknown curve
             keys.append(jwk.import_key(public))
     return keys

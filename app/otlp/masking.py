@@ -1,7 +1,8 @@
 """Masking: replaces what a project's rules name in spans, before anything of the spans is stored.
 
 A `pattern` (RE2) is replaced wherever it matches in a text: attribute values, the JSON inside them, events, links, the
-span's name and status. A text that it matches only without escapes (`app/otlp/escapes.py`) is masked whole. A `pointer`
+span's name and status. A text that it matches only without escapes (`app/otlp/escapes.py`), or only with composed
+characters (Unicode's form NFC), is masked whole. A `pointer`
 (RFC 6901, `*` for every member) names a value: its first token is an attribute's key, the others lead into the
 attribute's value.
 
@@ -11,7 +12,7 @@ What can't be masked within the budget (`app/otlp/mask_texts.py`) is masked whol
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
@@ -30,6 +31,8 @@ from app.values.budget import WorkBudget
 from app.values.json import parse_json
 from app.values.json_pointer import Pointer, unescape_token
 from app.values.regex import NEW_PATTERNS_STEPS, compile_new, compile_pattern
+from app.values.storable import CUT
+from app.values.unicode import nfc
 
 MASK = "[masked]"
 RULES_MAX = 100
@@ -70,7 +73,7 @@ class Masking:
                 if rule.kind == "pointer":
                     self.pointers.append((_tokens(rule.value), rule.replacement))
                 else:
-                    self.texts.append(TextRule(compiled(rule.value), rule.replacement))
+                    self.texts.append(TextRule(compiled(nfc(rule.value)), rule.replacement))
             except ValueError as error:
                 raise _refused(index, error) from None
 
@@ -101,6 +104,10 @@ class Masking:
         if self.texts and len(text) >= most:
             return MASK
         return self.text(text, budget)[:most]
+
+    def quoting(self, text: str) -> str:
+        """Return a masked text that quotes others. If it was cut, it may end within a match, so it is masked whole."""
+        return MASK if self.texts and CUT in text else self.text(text)
 
     def id(self, text: str, most: int) -> str:
         """Return the id of a span or trace, which was cut after `most` characters; hexadecimal digits stay."""
@@ -147,15 +154,29 @@ class _Pass:
             text = text.encode(errors="replace").decode()  # RE2 accepts no lone surrogates
         for rule in self.rules.texts:
             text = rule.masked(text, self.budget)
-        return MASK if "\\" in text and self._is_escaped(text) else text
+        return MASK if self._hides_a_match(text) else text
 
-    def _is_escaped(self, text: str) -> bool:
-        """Return whether a pattern matches the text when its escapes are replaced by what they mean."""
+    def _hides_a_match(self, text: str) -> bool:
+        """Return whether a pattern matches the text only as a reader sees it."""
         return any(
-            rule.masked(plain, self.budget) != plain
-            for plain in unescaped(text, self.budget)
+            rule.masked(reading, self.budget) != reading
+            for reading in self._readings(text)
             for rule in self.rules.texts
         )
+
+    def _readings(self, text: str) -> Iterator[str]:
+        """Yield the text without its escapes, and all of these with composed characters."""
+        if (composed := self._composed(text)) != text:
+            yield composed
+        for plain in unescaped(text, self.budget) if "\\" in text else ():
+            yield plain
+            if (composed := self._composed(plain)) != plain:
+                yield composed
+
+    def _composed(self, text: str) -> str:
+        if not text.isascii():
+            self.budget.read(len(text))
+        return nfc(text)
 
     def at(self, value: Any, *paths: Sequence[str]) -> Any:
         try:

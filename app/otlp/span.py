@@ -14,6 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from app.values.json import parse_json
+from app.values.storable import cut
 from app.values.structs import decoder
 
 Raw = msgspec.Raw
@@ -265,4 +266,4 @@ def span_count(number: int) -> str:
 def shown(value: object) -> str:
     """Return a value from outside as short text."""
     text = value if isinstance(value, str) else str(value)
-    return text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 1] + "…"
+    return cut(text, MAX_SHOWN)

@@ -14,7 +14,7 @@ from urllib3.exceptions import HTTPError
 
 from app.errors import ProviderError
 from app.providers.waits import details_of, wait_s
-from app.values.storable import storable_text
+from app.values.storable import cut, storable_text
 
 _HIDDEN = "***"
 _MESSAGE_LIMIT = 2_000
@@ -126,7 +126,7 @@ def failed_midway(vendor: str, secret: str | None, sent: Any) -> ProviderFailure
 
 def no_json(vendor: str, secret: str | None, sent: str) -> ProviderFailure:
     """Describe an answer, or an event, that is no JSON."""
-    quoted = scrub(sent, secret)[:_QUOTED].strip()
+    quoted = cut(scrub(sent, secret), _QUOTED).strip()
     return ProviderFailure(_described(vendor, None, f"the answer is no JSON: {quoted}", None))
 
 
@@ -187,7 +187,7 @@ def _described(vendor: str, status: int | None, message: str, secret: str | None
         words = f"{vendor} answered {status}: {message}"
     else:
         words = f"{vendor} could not be reached or did not answer properly: {message}"
-    return storable_text(scrub(words, secret)[:_MESSAGE_LIMIT])
+    return storable_text(cut(scrub(words, secret), _MESSAGE_LIMIT))
 
 
 def scrub(text: str, secret: str | None) -> str:

@@ -20,6 +20,7 @@ from app.replay.schedules import schedule_form
 from app.replay.tables import words
 from app.replay.types import Effect, StringKind
 from app.replay.value_notes import list_note, text_note
+from app.timestamps import zone_names
 
 SCHEMA_STEPS = 10  # to find the schema of a place
 _LONGEST_OF_VALUES = 100  # characters
@@ -207,10 +208,7 @@ def _is_same_time(left: str, right: str, zone: str) -> bool:
     local, instant = (first, other) if first.tzinfo is None else (other, first)
     if not zone:
         return local == instant.replace(tzinfo=None)
-    try:
-        return local.replace(tzinfo=ZoneInfo(zone)) == instant
-    except (KeyError, ValueError, OSError):  # no zone
-        return False
+    return zone in zone_names() and local.replace(tzinfo=ZoneInfo(zone)) == instant
 
 
 def _same_time(left: str, right: str) -> bool:

@@ -386,7 +386,7 @@ def _combined(kind: str, parts: Iterable[Node], neutral: str, decisive: str) -> 
     rest = list[Node]()
     for part in flat:
         match kind, part:
-            case (("or", ("=", left, right)) | ("and", ("<>", left, right))) if _is_literal(left) != _is_literal(right):
+            case ("or", ("=", left, right)) | ("and", ("<>", left, right)) if _is_literal(left) != _is_literal(right):
                 choices[right if _is_literal(left) else left].add(left if _is_literal(left) else right)
             case ("or", ("in", left, entries)) | ("and", ("not", ("in", left, entries))):
                 choices[left].update(entries)

@@ -10,6 +10,13 @@ from app.values.json import integer_or_digits, number_or_digits, too_deep
 
 # Long texts are converted in pieces, because a text of only surrogates is slow and other threads must run in between.
 PIECE = 64 * 1024
+CUT = "…"
+"""The end of a text that was cut."""
+
+
+def cut(text: str, most: int) -> str:
+    """Return the text with at most so many characters, the last one of which is `CUT` if some are missing."""
+    return text if len(text) <= most else text[: most - 1] + CUT
 
 
 def storable_text(text: str) -> str:

@@ -10,21 +10,17 @@ from zoneinfo import ZoneInfo
 
 import falcon
 
+from app.timestamps import zone_names
+
 # A script writes it: the browser's zone by its name in the IANA database, such as Europe/Berlin.
 ZONE_COOKIE = "reprise_zone"
-_NAME_LENGTH = 64
 _shown: ContextVar[tzinfo] = ContextVar("shown_zone", default=UTC)
 
 
 def read_zone(req: falcon.Request) -> tzinfo:
     """Return the zone of the browser; UTC if it sends none that this machine knows."""
     name = req.cookies.get(ZONE_COOKIE, "")
-    if not 0 < len(name) <= _NAME_LENGTH:
-        return UTC
-    try:
-        return ZoneInfo(name)
-    except (LookupError, ValueError, OSError):  # unknown, a path that leads elsewhere, a folder of the database
-        return UTC
+    return ZoneInfo(name) if name in zone_names() else UTC
 
 
 @contextmanager

@@ -14,13 +14,14 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import structlog
 from sqlalchemy import Connection
 
 from app.database.transactions import Database, retried
 from app.errors import Conflict, Invalid, NotFound, ServiceError, Unavailable, require
-from app.experiments.cron import Due, check_cron, latest_due, next_due, zone_of
+from app.experiments.cron import Due, check_cron, check_zone, latest_due, next_due
 from app.experiments.drift import DriftState
 from app.metrics import Metrics
 from app.metrics.registry import COVERAGE_RUNS
@@ -306,13 +307,13 @@ class ScheduleService:
         now = self._earlier_now(connection)
         served = schedules.last_served(connection, row, until=now)
         known = [when for when in (row.since, row.served_at, served) if when is not None and when <= now]
-        return latest_due(row.cron, zone_of(row.timezone), after=max(known), now=now) if known else None
+        return latest_due(row.cron, ZoneInfo(row.timezone), after=max(known), now=now) if known else None
 
     def _earlier_now(self, connection: Connection) -> datetime:
         return self.earlier_now(connection, self.now())
 
     def _view(self, row: ScheduleRow) -> ScheduleView:
-        return ScheduleView(row, next_due(row.cron, zone_of(row.timezone), self.now()) if row.enabled else None)
+        return ScheduleView(row, next_due(row.cron, ZoneInfo(row.timezone), self.now()) if row.enabled else None)
 
     def _note(
         self,
@@ -335,7 +336,7 @@ def _fields_of(row: ScheduleRow) -> NewSchedule:
 
 def _check(connection: Connection, project_id: int, prompt_id: int, new: NewSchedule) -> None:
     """Raise `Invalid` for an impossible cron expression, zone or suite."""
-    for name, check in (("cron", partial(check_cron, new.cron)), ("timezone", partial(zone_of, new.timezone))):
+    for name, check in (("cron", partial(check_cron, new.cron)), ("timezone", partial(check_zone, new.timezone))):
         try:
             check()
         except ValueError as error:

@@ -20,6 +20,7 @@ from app.otlp.mask_texts import MaskingBudget
 from app.otlp.masking import EVERY, MASK, Masking, Rule
 from app.otlp.prompt_ids import BadSpan
 from app.otlp.span import MAX_ID, MAX_SCOPE, MAX_SHOWN, Rejection, Span, too_large
+from app.values.storable import CUT
 
 # A change of the rules reaches every process after this time.
 CACHE_S = 5.0
@@ -74,14 +75,14 @@ class MaskingRules:
         masking = self.of(project_id)
         if not masking:
             return list(spans), list(rejected)
-        kept, without, budget = ([], [_without(rejection, masking) for rejection in rejected], new_budget())
+        kept, without, budget = ([], [without_masked(rejection, masking) for rejection in rejected], new_budget())
         for span in spans:
             try:
                 kept.append(_masked(span, masking, budget))
             except RecursionError:
                 without.append(_too_deep(span, masking))
             except BadSpan as error:
-                without.append(_without(error.rejection, masking))
+                without.append(without_masked(error.rejection, masking))
         return kept, without
 
 
@@ -101,13 +102,14 @@ def _too_deep(span: Span, masking: Masking) -> Rejection:
     return Rejection(*ids, "malformed_span", "its attributes nest too deeply to be masked", span.prompt_id)
 
 
-def _without(rejection: Rejection, masking: Masking) -> Rejection:
+def without_masked(rejection: Rejection, masking: Masking) -> Rejection:
+    """Return a rejection, which quotes a span that is not stored, masked."""
     return replace(
         rejection,
         trace_id=masking.id(rejection.trace_id, MAX_ID),
         span_id=masking.id(rejection.span_id, MAX_ID),
         name=masking.cut(rejection.name, MAX_SHOWN),
-        reason=masking.text(rejection.reason),
+        reason=masking.quoting(rejection.reason),
     )
 
 
@@ -138,13 +140,18 @@ class MessageMasking:
         return self._at(value, *_RESULT)
 
     def other(self, value: Any) -> Any:
-        """Mask a value without a span attribute, such as an error, by patterns only.
+        """Mask a value without a span attribute, such as an id, by patterns only.
 
         The members of an object or list are masked one by one.
         """
         if isinstance(value, dict):
             return {name: self._at(inner) for name, inner in value.items()}
         return [self._at(inner) for inner in value] if isinstance(value, list) else self._at(value)
+
+    def error(self, message: Any) -> Any:
+        """Mask an error, which may quote a vendor; whole if it was cut, because it may end within a match."""
+        is_cut = isinstance(message, str) and message.endswith(CUT) and bool(self.masking.texts)
+        return MASK if is_cut else self.other(message)
 
     def _at(self, value: Any, *pointers: Sequence[str]) -> Any:
         if value is None:

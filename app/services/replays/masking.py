@@ -43,7 +43,7 @@ class Wordings:
 
 def masked_replay(values: Json, masked: MessageMasking) -> Json:
     """Mask the columns of an ended replay; `result` is the JSON of `app.replay.findings.ReplayResult`."""
-    kept = values | {"error": masked.other(values.get("error"))}
+    kept = values | {"error": masked.error(values.get("error"))}
     result = values.get("result")
     if result is None:
         return kept
@@ -51,7 +51,7 @@ def masked_replay(values: Json, masked: MessageMasking) -> Json:
     whole = {
         "turns": [_turn(turn, masked, wordings) for turn in result["turns"]],
         "drift": masked.other(result["drift"]),
-        "error": masked.other(result["error"]),
+        "error": masked.error(result["error"]),
         "violations": [_violation(violation, masked, wordings) for violation in result["violations"]],
         "void": masked.other(result["void"]),
         "fidelity": masked.other(result["fidelity"]),
@@ -65,7 +65,7 @@ def _turn(turn: Json, masked: MessageMasking, wordings: Wordings) -> Json:
         "steps": [_step(step, masked, wordings) for step in turn["steps"]],
         "extra": [_extra(step, masked) for step in turn["extra"]],
         "drift": masked.other(turn["drift"]),
-        "error": masked.other(turn["error"]),
+        "error": masked.error(turn["error"]),
         "violations": [_violation(violation, masked, wordings) for violation in turn["violations"]],
     }
 

@@ -169,7 +169,7 @@ def _masked(end: RunEnd, masked: MessageMasking) -> RunEnd:
         instruction=masked.instruction(end.instruction),
         answer=answer,
         outcome=end.outcome and _outcome(end.outcome, masked),
-        error=masked.other(end.error),
+        error=masked.error(end.error),
         nok=end.nok and _nok(end.nok, masked, answer != end.answer),
     )
 
@@ -178,7 +178,7 @@ def _outcome(outcome: StoredOutcome, masked: MessageMasking) -> StoredOutcome:
     return structs.replace(
         outcome,
         chain_of_thoughts=masked.answer(outcome.chain_of_thoughts),
-        first_error=masked.other(outcome.first_error),
+        first_error=masked.error(outcome.first_error),
         tool_calls=[_call(call, masked) for call in outcome.tool_calls],
     )
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.experiments.cron import MISSED_MAX, Due, check_cron, latest_due, next_due, zone_of
+from app.experiments.cron import MISSED_MAX, Due, check_cron, check_zone, latest_due, next_due
 
 BERLIN = ZoneInfo("Europe/Berlin")
 EXPRESSIONS = ("0 3 * * *", "30 2 * * *", "15 1,2,3 * * *", "0 * * * *", "30 2 * * SUN", "0 9 * * MON-FRI", "0 0 1 * *")
@@ -73,8 +73,15 @@ def test_an_impossible_expression_is_refused(cron: str, message: str) -> None:
 
 @given(st.text(max_size=100))
 def test_any_text_is_accepted_or_refused_as_an_expression_and_as_a_zone(text: str) -> None:
-    for check in (check_cron, zone_of):
+    for check in (check_cron, check_zone):
         try:
             check(text)
         except ValueError:
             continue
+
+
+@pytest.mark.parametrize("name", ["localtime", "right/UTC", "posix/Europe/Berlin", "Factory", "Europe", "../UTC", ""])
+def test_a_name_that_means_another_time_elsewhere_is_no_zone(name: str) -> None:
+    check_zone("Europe/Berlin")
+    with pytest.raises(ValueError, match="IANA database"):
+        check_zone(name)

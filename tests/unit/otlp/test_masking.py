@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import unicodedata
 from typing import Any
 
 import pytest
@@ -271,6 +272,24 @@ NAME = Rule("pattern", r"Jane\s+Doe|O'Brien|Zoë|🦜@")
 def test_escapes_do_not_hide_a_match_from_a_pattern(text: str) -> None:
     found = value(masked([NAME], {"a": text}), "a")["stringValue"]
     assert found in (MASK, f'{{"printed":"{MASK}"}}')
+
+
+@pytest.mark.parametrize("pattern", ["Zoë", unicodedata.normalize("NFD", "Zoë")], ids=["composed", "decomposed"])
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_a_pattern_matches_composed_and_decomposed_characters(pattern: str, form: Any) -> None:
+    text = unicodedata.normalize(form, "for Zoë")
+    rules = [Rule("pattern", pattern)]
+    for sent in (text, json.dumps([text]), ascii([text])):
+        assert "Zo" not in value(masked(rules, {"a": sent}), "a")["stringValue"]
+    other = unicodedata.normalize("NFD", "for Chloë")
+    assert value(masked(rules, {"a": other}), "a") == {"stringValue": other}
+
+
+def test_a_text_that_quotes_a_cut_text_is_masked_whole() -> None:
+    masking = Masking([Rule("pattern", "[0-9]{8}")])
+    assert masking.quoting("'12345678' is no id") == "'[masked]' is no id"
+    assert masking.quoting("'1234567… is no id") == MASK
+    assert Masking([]).quoting("'1234567… is no id") == "'1234567… is no id"
 
 
 @pytest.mark.parametrize("text", ["C:\\new\\x41", r"\d+ is \w", "\\", r"\u00", r"\U00110000", "Doe\\nJane"])

@@ -15,6 +15,10 @@ NOW = datetime(2026, 3, 12, 23, 30, tzinfo=UTC)
 BERLIN = ZoneInfo("Europe/Berlin")
 
 
+NO_ZONES = ["", "Mars/Olympus", "../../etc/passwd", "/etc/localtime", "Europe", "x" * 65, "é"]
+ZONES_OF_THE_MACHINE = ["localtime", "posixrules", "right/UTC", "posix/Europe/Berlin", "Factory"]
+
+
 def test_times_are_shown_in_the_zone_and_name_it() -> None:
     clock = filters.clock_of(lambda: NOW)
     with shown_in(BERLIN):
@@ -42,6 +46,6 @@ def test_the_zone_is_read_from_the_cookie() -> None:
     assert read_zone(create_req(headers={"Cookie": "reprise_zone=Europe/Berlin"})) == BERLIN
 
 
-@pytest.mark.parametrize("name", ["", "Mars/Olympus", "../../etc/passwd", "/etc/localtime", "Europe", "x" * 65, "é"])
+@pytest.mark.parametrize("name", [*NO_ZONES, *ZONES_OF_THE_MACHINE])
 def test_without_a_known_zone_it_is_utc(name: str) -> None:
     assert read_zone(create_req(headers={"Cookie": f"reprise_zone={name}"})) is UTC

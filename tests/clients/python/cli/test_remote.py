@@ -182,3 +182,10 @@ def test_a_download_is_json_lines_and_ends_with_an_error_if_it_was_cut_off() -> 
     for message in ("did not answer as Reprise does", "404: There is no such prompt", "was cut off: peer closed"):
         with pytest.raises(CouldNotRun, match=message):
             list(instance.download("/x"))
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), "\ud800"])
+def test_a_value_that_json_does_not_have_is_refused_in_words(value: object) -> None:
+    instance, _ = remote(lambda _: httpx.Response(200, json={}))
+    with pytest.raises(CouldNotRun, match="A value can't be sent as JSON"):
+        instance.post("/api/v1/prompts", {"maxCost": value})

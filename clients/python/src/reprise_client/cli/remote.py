@@ -183,7 +183,7 @@ class Remote:
         may_start_work = method == "POST" and not (repeatable or harmless)
         for attempt in range(1, tries + 1):
             try:
-                response = self._client.send(self._client.build_request(method, path, **parts), stream=True)
+                response = self._client.send(self._built(method, path, **parts), stream=True)
                 if not stream:
                     response = _whole(response)
             except (httpx.HTTPError, httpx.InvalidURL) as error:
@@ -206,6 +206,12 @@ class Remote:
             pause_s = float(retry_after) if retry_after.isdecimal() else PAUSE_S * attempt
             sleep(min(pause_s, PAUSE_MAX_S))
         raise AssertionError("unreachable")
+
+    def _built(self, method: str, path: str, **parts: Any) -> httpx.Request:
+        try:
+            return self._client.build_request(method, path, **parts)
+        except ValueError as error:  # NaN, an infinite number, or half a character
+            raise CouldNotRun(f"A value can't be sent as JSON: {error}") from error
 
     def _tell_waiting(self, problem: str) -> None:
         if not self._waiting_told:

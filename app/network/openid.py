@@ -250,7 +250,7 @@ class OpenIdProvider:
 
 
 def _public_keys(listed: Sequence[Json]) -> list[Any]:
-    """Return the public keys in a list of JSON Web Keys, without those that can't be read (RFC 7517, section 5)."""
+    """Return the public keys in a list of JSON Web Keys, without unreadable ones (RFC 7517, section 5)."""
     from joserfc import errors, jwk
 
     keys = []

@@ -72,7 +72,7 @@ def test_a_downgrade_that_would_lose_packed_spans_is_refused(empty: Database) ->
         block = {"project_id": 1, "traces": bytes(16), "body": b"packed"}
         connection.execute(span_blocks.insert().values(block))
 
-    with pytest.raises(CommandError, match=r"Spans of this database are packed.*restore a backup"):
+    with pytest.raises(CommandError, match="Spans of this database are packed"):
         schema.downgrade(empty)
 
     assert differences(empty) == []

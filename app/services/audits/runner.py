@@ -229,7 +229,7 @@ def _probed(number: int, case: TestCase, draft: SnapshotDraft, labels: tuple[Lab
 def _ended(probes: Sequence[Probe], progress: AuditProgress, stopped: str) -> dict[str, Any]:
     """Return the columns of an audit that has ended, with the probes that could not be judged left out.
 
-    `stopped` is the reason why it ended early, empty if it did not. A probe whose call was refused may have a verdict
+    `stopped` is the reason why it ended early, empty if it did not. A probe with a refused call may have a verdict
     that needs no judge.
     """
     columns = progress.columns()

@@ -188,7 +188,7 @@ def test_the_cost_ends_an_audit_with_what_it_has(world: World, prompt_id: int, u
     assert "cost reached $0.0001" in audit["error"]
 
 
-def test_the_cost_is_said_if_the_refused_probe_needs_no_judge(
+def test_the_cost_is_named_if_the_refused_probe_needs_no_judge(
     world: World, prompt_id: int, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def decided(*args: Any) -> ProbeOutcome:

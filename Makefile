@@ -6,7 +6,8 @@ BIN    := $(VENV)/bin
 ARGS   ?=
 JS     := clients/js
 
-PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+PIP_INSTALL := --disable-pip-version-check install --quiet
+PIP    := $(BIN)/python -m pip $(PIP_INSTALL)
 # uv is five times as fast as pip. pip is the fallback, for machines where only its configuration has a reachable index.
 INSTALL = $(BIN)/uv pip install --quiet --python $(BIN)/python $(1) || $(PIP) --no-compile $(1)
 
@@ -150,19 +151,19 @@ build/lock/bin/pip-compile:
 	$(PYTHON) -m venv build/lock
 	build/lock/bin/python -m pip --disable-pip-version-check install --quiet pip-tools
 
+# Only venv is needed: pip is among the pinned installers, and to make and compile another one takes longer than all the rest.
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
 		|| { echo "Reprise needs Python 3.11 or newer: install it, or name it with make PYTHON=/path/to/python3"; exit 1; }
-	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null \
+	@$(PYTHON) -m venv --clear --without-pip $(VENV) \
 		|| { echo "$(PYTHON) cannot make virtual environments: apt-get install python3-venv (or your system's like)"; exit 1; }
-	$(PYTHON) -m venv --clear $(VENV)
 
 # One stamp for each set of pins, so that a later start installs nothing. The pins are complete (make check tests it), so no
-# dependencies are resolved. All processors compile the installed modules.
+# dependencies are resolved. All processors compile the installed modules, and with the first ones those of Reprise.
 $(VENV)/%.stamp: requirements/%.txt $(VENV)/own.stamp
 	@echo "Installing $< into $(VENV) (once)"
 	@$(call INSTALL,--require-hashes --no-deps --no-build-isolation --requirement $<)
-	@-$(BIN)/python -m compileall -q -q -j 0 $(VENV)/lib
+	@-$(BIN)/python -m compileall -q -q -j 0 -x 'site-packages/(pip|setuptools)/' $(VENV)/lib app config clients/python/src
 	@touch $@
 
 # setuptools warns about folders of data, and editable installations. The client was once a package besides the server's, which
@@ -172,7 +173,13 @@ $(VENV)/own.stamp: setup.py clients/python/pyproject.toml $(VENV)/build.stamp
 	@export PYTHONWARNINGS=ignore; $(call INSTALL,--no-deps --no-build-isolation --editable .)
 	@touch $@
 
-# Build tools are pinned as well: otherwise installers would download the newest ones for each build, without hashes.
+# Build tools are pinned as well: otherwise installers would download the newest ones for each build, without hashes. They are
+# installed by uv if the machine has it, by the pip of $(PYTHON), or by the one that Python brings along.
 $(VENV)/build.stamp: requirements/build.txt requirements/installers.txt | $(BIN)/python
-	@$(PIP) --require-hashes --no-deps --requirement requirements/installers.txt --requirement requirements/build.txt
+	@uv pip install --quiet --python $(BIN)/python $(INSTALLERS) 2>/dev/null \
+		|| $(PYTHON) -m pip --python $(BIN)/python $(PIP_INSTALL) --no-compile $(INSTALLERS) 2>/dev/null \
+		|| { $(BIN)/python -m ensurepip --default-pip >/dev/null && $(PIP) --no-compile $(INSTALLERS); } \
+		|| { echo "No pip can install into $(VENV): apt-get install python3-venv (or your system's like)"; exit 1; }
 	@touch $@
+
+INSTALLERS = --require-hashes --no-deps --requirement requirements/installers.txt --requirement requirements/build.txt

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gc
 import os
+import shlex
 import socket
 import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -51,7 +53,7 @@ def init(demo: bool) -> None:
 
 
 def prepare(settings: Settings, *, demo: bool, new_key: bool) -> tuple[Seed, Admin]:
-    """Set up the instance, and write its URL, keys and credentials to dev.env."""
+    """Set up the instance, and write its URL, keys and credentials to dev.env, and those of an agent to agent.sh."""
     built = context.container(settings, database="made")
     kept = home.read_dev_env(settings.home)
     built.services.setup.upgrade()
@@ -69,7 +71,10 @@ def prepare(settings: Settings, *, demo: bool, new_key: bool) -> tuple[Seed, Adm
         "ADMIN_PASSWORD": admin.password,
         "SIGN_IN_LINK": base_url(settings) + admin.path,
     }
-    home.write_dev_env(settings.home, kept | {name: value for name, value in known.items() if value})
+    variables = kept | {name: value for name, value in known.items() if value}
+    home.write_dev_env(settings.home, variables)
+    if "API_KEY" in variables:
+        home.write_agent_variables(settings.home, url=variables["BASE_URL"], api_key=variables["API_KEY"])
     # `serve` runs for a long time, and its children must not inherit a connection.
     built.close()
     return seed, admin
@@ -165,7 +170,8 @@ def serve(demo: bool) -> None:
     Without DATABASE_URL and REDIS_URL everything runs in one process, on SQLite in REPRISE_HOME, except for two
     processes that store batches of spans. With them, web, workers and clock run as separate processes, which the
     Procfile lists; a process that dies is restarted. The API key and a sign-in link are printed only on a terminal;
-    they are also in dev.env in REPRISE_HOME, which only its owner can read.
+    they are also in dev.env in REPRISE_HOME, which only its owner can read. `. agent.sh` there sets the variables that
+    send the traces of an agent.
     """
     gc.disable()  # until `freeze_gc`
     from app.process.bootstrap import start
@@ -213,20 +219,30 @@ def _check_port(settings: Settings) -> None:
 
 
 def ready_text(settings: Settings, seed: Seed, admin: Admin) -> str:
+    # A service manager stores the output of a process, and others may read it.
+    shows_secrets = sys.stdout.isatty()
+    agent_variables, dev_env = settings.home / home.AGENT_VARIABLES, settings.home / home.DEV_ENV
     lines = [
         "Reprise is ready.",
         f"  Base URL     {base_url(settings)}",
         f"  Demo prompt  {seed.prompt_id}" if seed.prompt_id else "",
-        # A service manager stores the output of a process, and others may read it.
-        *(_credentials(settings, seed, admin) if sys.stdout.isatty() else ()),
-        f"  All of it, with API key and sign-in link, as shell variables: {settings.home / home.DEV_ENV}",
+        *(_credentials(settings, seed, admin) if shows_secrets else ()),
+        f"  All of it, with API key and sign-in link, as shell variables: {dev_env}",
+        *(_agent_lines(agent_variables) if agent_variables.exists() else ()),
+        *((f"Sign in: {base_url(settings)}{admin.path}",) if shows_secrets else ()),
     ]
     return "\n".join(line for line in lines if line)
+
+
+def _agent_lines(variables: Path) -> tuple[str, ...]:
+    return (
+        "To send an agent's traces here, run this in the agent's terminal, with its name:",
+        f"  export REPRISE_AGENT=my-agent; . {shlex.quote(str(variables.absolute()))}",
+    )
 
 
 def _credentials(settings: Settings, seed: Seed, admin: Admin) -> list[str]:
     return [
         f"  API key      {seed.api_key or '(made earlier; `reprise keys create` makes another)'}",
-        f"  Sign-in      {base_url(settings)}{admin.path}",
-        f"               or as {admin.email} with the password {admin.password}" if admin.password else "",
+        f"  User         {admin.email}, password {admin.password}" if admin.password else "",
     ]

@@ -1,4 +1,7 @@
-"""The home folder: its permissions, its lock, the secret key, and `dev.env` with the variables for a first try."""
+"""The home folder: its permissions, its lock, the secret key, and two files of variables.
+
+`dev.env` has those for a first try, and `agent.sh` those with which an agent's program sends its traces.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +19,34 @@ from app.errors import Conflict, Forbidden
 
 DATABASE = "reprise.db"
 DEV_ENV = "dev.env"
+AGENT_VARIABLES = "agent.sh"
 SECRET_KEY = "secret.key"  # noqa: S105 - a file's name
 LOCK = "serve.lock"
 # The last child of a killed server ends a moment later.
 LOCK_WAIT_S = 5.0
 PRIVATE_FILES = (
     *(DATABASE + suffix for suffix in ("", "-wal", "-shm", "-journal", "-turns")),
-    *(DEV_ENV, SECRET_KEY, LOCK),
+    *(DEV_ENV, AGENT_VARIABLES, SECRET_KEY, LOCK),
 )
+# The command of a clone, which shadows no other; an installed package has its command on PATH.
+CLONE = Path(__file__).parents[2]
+_AGENT_LINES = """\
+# Variables that send the traces of the agent REPRISE_AGENT here. Use them with `. agent.sh` in the agent's terminal.
+export REPRISE_AGENT="${{REPRISE_AGENT:-my-agent}}"
+export REPRISE_URL={url} REPRISE_API_KEY={key}
+export OTEL_EXPORTER_OTLP_ENDPOINT="$REPRISE_URL/api/public/agents/$REPRISE_AGENT/otel"
+export OTEL_EXPORTER_OTLP_HEADERS="Authorization=Bearer $REPRISE_API_KEY"
+export OTEL_EXPORTER_OTLP_PROTOCOL="http/protobuf"
+# Reprise accepts no metrics, and a long conversation has more attributes than the SDK's limit.
+export OTEL_METRICS_EXPORTER="none" OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT="2000"
+# These record message contents: OpenTelemetry's instrumentations in Python, and Anthropic's client.
+export OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT="SPAN_ONLY"
+export ANTHROPIC_OPEN_TELEMETRY_TRACES_CONTENT_MODE="content"
+"""
+_CLONE_LINES = """\
+export REPRISE_CLONE={clone}
+export PATH="$REPRISE_CLONE/bin:$PATH"
+"""
 
 
 def claim(home: Path, *, with_database: bool, make_database: bool = True) -> None:
@@ -126,6 +149,18 @@ def write_dev_env(home: Path, variables: Mapping[str, str]) -> Path:
     lines = [f"{name}={shlex.quote(value)}\n" for name, value in variables.items()]
     _write(home / DEV_ENV, "".join(lines))
     return home / DEV_ENV
+
+
+def write_agent_variables(home: Path, *, url: str, api_key: str, clone: Path = CLONE) -> Path:
+    """Write the shell script `agent.sh`, which only the owner can read. The file is replaced atomically.
+
+    It sets variables of OpenTelemetry and of the command `reprise`, and puts the command of a `clone` on PATH.
+    """
+    lines = _AGENT_LINES.format(url=shlex.quote(url), key=shlex.quote(api_key))
+    if (clone / "bin" / "reprise").exists():
+        lines += _CLONE_LINES.format(clone=shlex.quote(str(clone)))
+    _write(home / AGENT_VARIABLES, lines)
+    return home / AGENT_VARIABLES
 
 
 def _write(file: Path, text: str) -> None:

@@ -77,6 +77,18 @@ def test_serve_shows_key_and_link_on_a_terminal_only(
 
     assert [secret in text for secret in ("key-1", "a password", "token=abc")] == [terminal] * 3
     assert home.DEV_ENV in text
+    assert re.search(rf"^  export REPRISE_AGENT=my-agent; \. /\S+/{home.AGENT_VARIABLES}$", text, re.M)
+
+
+def test_serve_names_no_variables_of_agents_without_a_key(reprise: Reprise, tmp_path: Path) -> None:
+    reprise("init")
+    for name in (home.AGENT_VARIABLES, home.DEV_ENV):
+        (tmp_path / name).unlink()
+    reprise("init")
+
+    assert home.AGENT_VARIABLES not in ready_text(
+        Settings.load(), Seed(1, None, None, key_is_new=False), Admin("ada@example.org", None, "/")
+    )
 
 
 def test_init_makes_nothing_where_it_could_not_keep_the_key(

@@ -109,3 +109,36 @@ def test_a_folder_that_can_not_be_made_is_named(tmp_path: Path) -> None:
 
     with pytest.raises(Forbidden, match=r"REPRISE_HOME: .*file/home can't be made: Not a directory"):
         home.claim(tmp_path / "file" / "home", with_database=True)
+
+
+SHOW = 'printf "%s|%s|%s" "$REPRISE_AGENT" "$OTEL_EXPORTER_OTLP_ENDPOINT" "$OTEL_EXPORTER_OTLP_HEADERS"'
+
+
+def shown(file: Path, script: str) -> str:
+    """Return what a shell prints that runs `script` after the variables of an agent."""
+    command = ["bash", "-euc", f'. "$1"; {script}', "bash", str(file)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def test_the_variables_of_an_agent_send_its_traces_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = home.write_agent_variables(tmp_path, url="http://127.0.0.1:8001", api_key="rp_it's", clone=tmp_path)
+
+    default = shown(file, SHOW)
+    monkeypatch.setenv("REPRISE_AGENT", "shop")
+
+    address = "http://127.0.0.1:8001/api/public/agents/{}/otel"
+    assert default == f"my-agent|{address.format('my-agent')}|Authorization=Bearer rp_it's"
+    assert shown(file, SHOW) == f"shop|{address.format('shop')}|Authorization=Bearer rp_it's"
+    assert mode(file) == 0o600
+
+
+def test_the_variables_of_an_agent_find_the_command_of_a_clone_only(tmp_path: Path) -> None:
+    clone = tmp_path / "a clone"
+    (clone / "bin").mkdir(parents=True)
+    (clone / "bin" / "reprise").touch(0o755)
+
+    of_clone = home.write_agent_variables(tmp_path, url="http://x", api_key="k", clone=clone)
+    assert shown(of_clone, 'command -v reprise; echo "$REPRISE_CLONE"') == f"{clone}/bin/reprise\n{clone}\n"
+
+    of_package = home.write_agent_variables(tmp_path, url="http://x", api_key="k", clone=tmp_path)
+    assert "CLONE" not in of_package.read_text()

@@ -31,7 +31,7 @@ def new_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(delivery, "FIRST_RETRY_S", 0.01)
     monkeypatch.setattr(delivery, "LAST_RETRY_S", 0.05)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    for name in ("REPRISE_URL", "REPRISE_API_KEY"):
+    for name in ("REPRISE_URL", "REPRISE_API_KEY", "REPRISE_AGENT"):
         monkeypatch.delenv(name, raising=False)
 
 

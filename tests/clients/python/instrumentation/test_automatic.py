@@ -83,18 +83,19 @@ def test_messages_are_recorded_unless_they_are_switched_off(capture: bool, value
     automatic.os.environ.pop(automatic._CAPTURE, None)
 
 
-@pytest.mark.parametrize("content", ["content", None])
+@pytest.mark.parametrize(("content", "client"), [("content", "a client"), ("content", None), (None, "a client")])
 def test_no_instrumentation_is_missed_where_the_client_of_anthropic_records_its_calls(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, content: str | None
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, content: str | None, client: str | None
 ) -> None:
     monkeypatch.setattr(automatic, "entry_points", lambda group: [])
+    monkeypatch.setattr(automatic, "find_spec", lambda name: client)
     monkeypatch.delenv(automatic._ANTHROPIC, raising=False)
     if content:
         monkeypatch.setenv(automatic._ANTHROPIC, content)
 
     automatic.start_installed(capture_content=False)
 
-    assert ("No instrumentation is installed" in caplog.text) == (content is None)
+    assert ("No instrumentation is installed" in caplog.text) == (content is None or client is None)
 
 
 def test_without_it_nothing_is_started(start: Instrument) -> None:

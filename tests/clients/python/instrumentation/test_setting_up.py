@@ -107,3 +107,17 @@ def test_a_prompt_or_an_agent_is_named(
 ) -> None:
     assert start(**named).url is None
     assert "name either a prompt or an agent" in caplog.text
+
+
+def test_the_environment_names_the_agent(
+    start: Instrument, collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REPRISE_AGENT", "shop")
+
+    assert start(prompt=None).url == f"{collector.url}/api/public/agents/shop/otel/v1/traces"
+
+
+def test_a_prompt_goes_before_the_agent_of_the_environment(start: Instrument, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REPRISE_AGENT", "shop")
+
+    assert "/prompts/17/" in str(start(prompt=17).url)

@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from reprise_client.cli import terminal
-from reprise_client.cli.replay import judging_option, key_option, report_file
+from reprise_client.cli.replay import judging_option, key_option, prompt_of_agent, report_file
 
 if TYPE_CHECKING:
     from reprise_client.cli.gate_run import Result
@@ -70,7 +70,7 @@ def _program_options(command: Any) -> Any:
 @_program_options
 @click.option("--url", envvar="REPRISE_URL", show_envvar=True, default="", help="Base URL of the instance.")
 @key_option
-@click.option("--prompt", "prompt_id", type=int, help="Id; left out, the one that the file names.")
+@click.option("--prompt", "prompt_id", type=int, help="Id; left out, that of --file or of REPRISE_AGENT.")
 @click.option("--file", type=click.Path(dir_okay=False, path_type=Path), help="Candidate: the prompt in this file.")
 @click.option("--commit", metavar="HASH", help="Candidate: this version. The draft without --file and --commit.")
 @click.option(
@@ -137,6 +137,8 @@ def gate(
     files = (junit, json_file, markdown)
     if options["suite"] and options["names"]:
         raise click.UsageError("Name test cases with one of --suite and --test-case.")
+    if prompt_id is None and file is None:
+        prompt_id = prompt_of_agent(url, api_key)
     if program:
         options |= {"file": file, "commit": commit, "baseline": baseline}
         sys.exit(_program_code(url, api_key, prompt_id, program, timeout, options, files))
@@ -175,7 +177,7 @@ def _program_code(
     if refused := [option for name, option in _OF_TEXTS.items() if options[name]]:
         raise click.UsageError(f"{refused[0]} is not for a program.")
     if prompt_id is None:
-        raise click.UsageError("Name the prompt with --prompt.")
+        raise click.UsageError("Name the prompt with --prompt, or set REPRISE_AGENT to the name of an agent.")
     names, judge, judging = options["names"], options["judge"], options["judging"]
     request = program_gate.ProgramGateRequest(url, api_key, prompt_id, program, names, judge, judging, timeout, options)
     with interruption.interruptible() as stop:

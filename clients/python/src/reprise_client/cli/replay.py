@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 import unicodedata
@@ -28,7 +29,33 @@ url_option = click.option(
 key_option = click.option(
     "--api-key", envvar="REPRISE_API_KEY", show_envvar=True, default="", help="Better set as the variable."
 )
-prompt_option = click.option("--prompt", "prompt_id", type=int, required=True, help="The prompt's id.")
+
+
+def prompt_of_agent(url: str, api_key: str) -> int | None:
+    """Return the id of the prompt of the agent that `REPRISE_AGENT` names, None without that variable."""
+    if not (agent := os.environ.get("REPRISE_AGENT")):
+        return None
+    from reprise_client.cli.agents import prompt_of
+
+    return prompt_of(connect(url, api_key), agent)
+
+
+def _prompt_or_agents(context: click.Context, option: click.Parameter, prompt_id: int | None) -> int:
+    """Return the given id, or that of `prompt_of_agent`. The options of URL and key are read before this one."""
+    if prompt_id is None:
+        prompt_id = prompt_of_agent(context.params["url"], context.params["api_key"])
+    if prompt_id is None:
+        raise click.MissingParameter("Or set REPRISE_AGENT to the name of an agent.", context, option)
+    return prompt_id
+
+
+prompt_option = click.option(
+    "--prompt",
+    "prompt_id",
+    type=int,
+    callback=_prompt_or_agents,
+    help="The prompt's id; left out, the prompt of the agent in REPRISE_AGENT.",
+)
 judging_option = click.option(
     "--judging",
     type=click.Choice(["auto", "always", "never"]),

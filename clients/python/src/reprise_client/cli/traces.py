@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import time
@@ -45,7 +46,7 @@ def traces() -> None:
 @url_option
 @key_option
 @click.option("--prompt", "prompt_id", type=int, help="The prompt's id.")
-@click.option("--agent", help="The name of an agent, instead of --prompt; its first trace makes the prompt.")
+@click.option("--agent", help="The name of an agent, instead of --prompt; REPRISE_AGENT when both are left out.")
 @click.option("--next", "another", is_flag=True, help="Wait for a trace that is not stored yet.")
 @click.option("--timeout", type=click.FloatRange(1), default=600, show_default=True, help="Seconds.")
 def wait(url: str, api_key: str, prompt_id: int | None, agent: str | None, another: bool, timeout: float) -> None:
@@ -57,8 +58,10 @@ def wait(url: str, api_key: str, prompt_id: int | None, agent: str | None, anoth
     """
     from reprise_client.cli import remote
 
+    if prompt_id is None and agent is None:
+        agent = os.environ.get("REPRISE_AGENT") or None
     if (prompt_id is None) == (agent is None):
-        raise click.UsageError("Name either a prompt with --prompt, or an agent with --agent.")
+        raise click.UsageError("Name either a prompt with --prompt, or an agent with --agent or REPRISE_AGENT.")
     waiting = TraceWait(remote.connect(url, api_key), prompt_id or 0, timeout, agent=agent or "")
     session = waiting.session(another=another)
     draft, _ = waiting.instance.draft(session["promptId"])

@@ -6,11 +6,12 @@ import logging
 import os
 from collections.abc import Iterator
 from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
 
 logger = logging.getLogger("reprise_client.instrumentation")
 
 _CAPTURE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
-# The client of Anthropic records its calls itself where this is set.
+# The client of Anthropic records its calls itself where this is set; so it may be for programs without that client.
 _ANTHROPIC = "ANTHROPIC_OPEN_TELEMETRY_TRACES_CONTENT_MODE"
 # Every instrumentor of OpenInference is of a model client or an agent library.
 _OPENINFERENCE = "openinference_instrumentor"
@@ -51,7 +52,7 @@ def start_installed(*, capture_content: bool) -> list[str]:
     if capture_content:
         os.environ.setdefault(_CAPTURE, "SPAN_ONLY")
     started = [name for name, entry in _installed() if _starts(entry)]
-    if not started and not os.environ.get(_ANTHROPIC):
+    if not started and not (os.environ.get(_ANTHROPIC) and find_spec("anthropic")):
         logger.warning("No instrumentation is installed: see docs/connect for that of your library")
     return started
 

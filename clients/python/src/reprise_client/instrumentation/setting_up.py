@@ -72,8 +72,9 @@ def instrument(
 ) -> Instrumentation:
     """Send all spans of this process to the log of a prompt, from now on.
 
-    The prompt is that of the id `prompt`, or of the name `agent`: the first trace of a name makes the prompt. With
-    `auto` the installed instrumentations of model clients and agent libraries are started, and record messages.
+    The prompt is that of the id `prompt`, or of the name `agent`, by default that of `REPRISE_AGENT`: the first trace
+    of a name makes the prompt. With `auto` the installed instrumentations of model clients and agent libraries are
+    started, and record messages.
 
     It joins the tracer provider of OpenTelemetry that is set, or sets one. `base_url` and `api_key` are those of
     `REPRISE_URL` and `REPRISE_API_KEY` unless given. `conversation`, `user` and `version`, the commit hash of the
@@ -86,6 +87,8 @@ def instrument(
     """
     global _current
     with _lock:
+        if prompt is None and agent is None:
+            agent = os.environ.get("REPRISE_AGENT") or None
         if _current is None:
             set_captured(capture_content)
             defaults = {"gen_ai.conversation.id": conversation, "user.id": user, "service.prompt.version": version}
@@ -102,7 +105,7 @@ def instrument(
 
 def _endpoint(path: str, base_url: str | None, api_key: str | None, timeout_s: float) -> TraceEndpoint | None:
     if not path:
-        logger.warning("No spans are sent to Reprise: name either a prompt or an agent")
+        logger.warning("No spans are sent to Reprise: name either a prompt or an agent, or set REPRISE_AGENT")
         return None
     settings = {
         "REPRISE_URL": base_url or os.environ.get("REPRISE_URL"),

@@ -169,7 +169,8 @@ $(VENV)/%.stamp: requirements/%.txt $(VENV)/own.stamp
 # setuptools warns about folders of data, and editable installations. The client was once a package besides the server's, which
 # now contains it; its removal would remove the command `reprise`.
 $(VENV)/own.stamp: setup.py clients/python/pyproject.toml $(VENV)/build.stamp
-	@$(BIN)/python -m pip uninstall --quiet --yes reprise-client 2>/dev/null || true
+	@! ls -d $(VENV)/lib/python*/site-packages/reprise_client-*.dist-info >/dev/null 2>&1 \
+		|| $(BIN)/python -m pip uninstall --quiet --yes reprise-client
 	@export PYTHONWARNINGS=ignore; $(call INSTALL,--no-deps --no-build-isolation --editable .)
 	@touch $@
 

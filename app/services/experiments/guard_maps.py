@@ -36,6 +36,7 @@ from app.services.experiments.guard_plan import (
     MapPlan,
     PlannedMutant,
 )
+from app.services.experiments.map_steps import map_standing_of
 from app.services.experiments.plan import Repeats
 from app.services.prompts.reader import PromptReader
 from app.services.replays.candidates import DRAFT, Candidate, CandidateContent, CandidateReader
@@ -284,7 +285,7 @@ class GuardMapService:
         return content
 
     def _view(self, connection: Connection, row: ExperimentRow) -> MapView:
-        standing = self.advancer.map_standing(connection, row)
+        standing = map_standing_of(connection, row)
         plan = standing.plan
         text = prompt_versions.get_snapshot(connection, snapshot_id=row.candidate_snapshot_id).value
         decided = convert(row.summary, Decided).sentences

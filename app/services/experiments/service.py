@@ -22,6 +22,7 @@ from app.pagination import ListPage, json_size, page_by_size
 from app.services.audits.service import JudgeAuditService
 from app.services.experiments.advance import ExperimentAdvancer
 from app.services.experiments.audits import with_sentences
+from app.services.experiments.comparison_steps import current_summary, standing_of
 from app.services.experiments.findings import Findings, Summary, findings_of, present
 from app.services.experiments.forecast import Forecast, Forecaster
 from app.services.experiments.plan import PlannedCandidate, PlannedModel
@@ -132,9 +133,9 @@ class ExperimentService:
             if row.finished:
                 result = experiments.result_of(connection, experiment_id=experiment_id)
                 return ExperimentView(row, present(result, Findings))
-            standing = self.advancer.standing(connection, row)
+            standing = standing_of(connection, row)
             outlook = standing.outlook
-            summary = self.advancer.summary(connection, standing, outlook.decisions)
+            summary = current_summary(connection, standing, outlook.decisions)
         total = len(standing.replays) + len(outlook.wanted)
         row = replace(row, done=standing.ended, total=total, summary=summary)
         return ExperimentView(row, to_builtins(findings_of(standing, outlook.decisions)))

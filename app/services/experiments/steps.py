@@ -1,12 +1,20 @@
-"""The next change of an experiment."""
+"""The next change of an experiment, and who decides it."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from datetime import datetime
+from typing import Any, ClassVar, Protocol
 
-from app.services.experiments.standing import Wanted
+from sqlalchemy import Connection
+
+from app.metrics.registry import Metric
+from app.models import experiment_replays
+from app.models.replays import ReplaySetup
+from app.models.webhooks import WebhookEvent
+from app.services.experiments.revisions import EARLIER_FOR
+from app.services.experiments.standing import REUSED_FOR, Standing, Wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,3 +30,59 @@ class NextStep:
     reused: Sequence[tuple[Wanted, int]] = ()
     added: Sequence[Wanted] = ()
     end: dict[str, Any] | None = None
+
+
+class Steps(Protocol):
+    """Decides the next step of one experiment, from its replays as they were read."""
+
+    metric: ClassVar[Metric]
+    """Counts the ends of such experiments."""
+    event: ClassVar[WebhookEvent]
+    """The event of the end. Its data has the id of the experiment under `id_name`."""
+    id_name: ClassVar[str]
+
+    @property
+    def standing(self) -> Standing: ...
+
+    def next(self, connection: Connection, most: int, now: datetime) -> NextStep:
+        """Return the next step, with all replays that are needed now; a guard map looks for `most` of them."""
+        ...
+
+    def cancelled(self, connection: Connection, reason: str | None) -> NextStep:
+        """Return the step that ends the experiment with its present results and no verdict."""
+        ...
+
+    def setups(self, connection: Connection, arms: Collection[int]) -> Mapping[int, ReplaySetup]:
+        """Return the common properties of the replays of each arm, and store contents that are not stored yet."""
+        ...
+
+    def public_reason(self, reason: str | None) -> str | None:
+        """Return the reason of an error for the event: `reason` may quote a message of the model call."""
+        ...
+
+
+def reusable(
+    connection: Connection, standing: Standing, wanted: Sequence[Wanted], snapshots: Mapping[int, int], now: datetime
+) -> list[tuple[Wanted, int]]:
+    """Return the wanted replays for which earlier results exist, with the ids of the earlier replays.
+
+    `snapshots` are the contents of the arms that may have earlier results.
+    """
+    plan = standing.plan
+    linked = {row.replay_id for row in standing.replays}
+    found: list[tuple[Wanted, int]] = []
+    for arm in sorted({replay.series.arm for replay in wanted} & snapshots.keys()):
+        replays = [replay for replay in wanted if replay.series.arm == arm]
+        known = experiment_replays.reusable_replays(
+            connection,
+            draft_snapshot_id=snapshots[arm],
+            case_snapshot_ids={plan.case(replay.series).snapshot_id for replay in replays},
+            judge_model_id=plan.row.judge_model_id,
+            since=now - (EARLIER_FOR if plan.has_only_earlier(arm) else REUSED_FOR),
+        )
+        for replay in replays:
+            free = (id_ for id_ in known.get(plan.case(replay.series).played, ()) if id_ not in linked)
+            if (replay_id := next(free, None)) is not None:
+                linked.add(replay_id)
+                found.append((replay, replay_id))
+    return found

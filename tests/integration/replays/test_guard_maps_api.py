@@ -11,6 +11,7 @@ import pytest
 from app.services.experiments import advance
 from app.services.experiments.advance import ExperimentAdvancer
 from app.services.experiments.guard_plan import NOTHING_PASSES
+from app.services.experiments.map_steps import MapSteps
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
 from tests.integration.replays.experimenting import case, ended, statuses
@@ -219,7 +220,7 @@ def steps_of_a_second_map(world: World, sentences: int, monkeypatch: pytest.Monk
     case(world, prompt_id, "Hi", "Hello")
     ended(world, start(world, prompt_id))
     steps = []
-    following = ExperimentAdvancer._next
+    following = MapSteps.next
 
     def counted(*arguments: Any) -> Any:
         steps.append(following(*arguments))
@@ -227,7 +228,7 @@ def steps_of_a_second_map(world: World, sentences: int, monkeypatch: pytest.Monk
 
     with monkeypatch.context() as patch:
         patch.setattr(advance, "IN_WORK_MAX", 2)
-        patch.setattr(ExperimentAdvancer, "_next", counted)
+        patch.setattr(MapSteps, "next", counted)
         path = start(world, prompt_id)
     shown = world.get(path).json
     assert (shown["status"], shown["costUsd"], len(steps[0].reused)) == ("finished", 0, 2)

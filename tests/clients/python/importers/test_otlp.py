@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from reprise_client.importers import otlp
 from reprise_client.importers.otlp import CONTENT_BYTES, Otlp, UploadedContents
 from reprise_client.importers.spans import Unreadable
 
@@ -82,6 +83,20 @@ def test_content_that_cannot_be_read_is_named(tmp_path: Path, uri: str, reason: 
 
     with pytest.raises(Unreadable, match=f"(?s)refers to .*{reason}"):
         attributes_of(uri, UploadedContents({"s3://traces/": folder}))
+
+
+def test_a_record_that_refers_to_one_file_again_and_again_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tmp_path.joinpath("a.json").write_text(json.dumps(["x" * 100]))
+    monkeypatch.setattr(otlp, "RECORD_BYTES", 1_000)
+    reference = {"key": f"{INPUT}_ref", "value": {"stringValue": "s3://a.json"}}
+    read = Otlp(UploadedContents({"s3://": tmp_path}))
+
+    assert read(record("", attributes=[reference] * 9), 0)
+    assert read(record("", attributes=[reference] * 9), 0), "each record has its own bound"
+    with pytest.raises(Unreadable, match="more than"):
+        read(record("", attributes=[reference] * 10), 0)
 
 
 def test_other_attributes_and_fields_are_kept_and_links_are_not() -> None:

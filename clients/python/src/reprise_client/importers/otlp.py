@@ -16,6 +16,8 @@ from reprise_client.importers.spans import Unreadable, json_text, sent_span_id, 
 
 CONTENT_BYTES = 16 * 1024 * 1024
 """The largest file of contents."""
+RECORD_BYTES = 256 * 1024 * 1024
+"""The contents of a record together: a record may refer to one file a thousand times."""
 _REFERENCE = "_ref"
 _INDEX = "index"
 _NAMES = ("gen_ai.conversation.id", "session.id")
@@ -88,6 +90,26 @@ class RecordedSpan:
         return json_text(entry).encode("utf-8", "replace")
 
 
+@dataclass
+class _Contents:
+    """The contents that one record refers to."""
+
+    uploaded: UploadedContents
+    _left: int = field(default_factory=lambda: RECORD_BYTES)
+
+    def attribute(self, attribute: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return an attribute, or the content to which it refers. Raises `Unreadable`."""
+        key = str(attribute.get("key"))
+        uri = _text(attribute)
+        if not (uri and key.startswith("gen_ai.") and key.endswith(_REFERENCE)):
+            return attribute
+        content = json_text(self.uploaded.read(uri))
+        self._left -= len(content)
+        if self._left < 0:
+            raise Unreadable(f"refers to more than {RECORD_BYTES // 1024 // 1024} MiB of content")
+        return {"key": key.removesuffix(_REFERENCE), "value": {"stringValue": content}}
+
+
 @dataclass(frozen=True)
 class Otlp:
     """Converts batches of spans. Links are left out: they name traces by ids that an import replaces."""
@@ -98,34 +120,25 @@ class Otlp:
         if "resourceSpans" not in record:
             kinds = [name for name in ("resourceLogs", "resourceMetrics") if name in record]
             raise Unreadable(f"has {kinds[0]}, and only spans are imported" if kinds else "has no resourceSpans")
-        return list(self._spans(record))
+        return list(self._spans(record, _Contents(self.contents)))
 
-    def _spans(self, record: Mapping[str, Any]) -> Iterator[RecordedSpan]:
+    def _spans(self, record: Mapping[str, Any], contents: _Contents) -> Iterator[RecordedSpan]:
         for resource_spans in _list(record, "resourceSpans"):
             resource = resource_spans.get("resource") or {}
             for scope_spans in _list(resource_spans, "scopeSpans"):
                 scope = scope_spans.get("scope") or {}
                 for span in _list(scope_spans, "spans"):
-                    yield self._span(resource, scope, span)
+                    yield self._span(resource, scope, span, contents)
 
-    def _span(self, resource: Any, scope: Any, span: Mapping[str, Any]) -> RecordedSpan:
+    def _span(self, resource: Any, scope: Any, span: Mapping[str, Any], contents: _Contents) -> RecordedSpan:
         trace_id = text(span.get("traceId"))
         if not trace_id or not text(span.get("spanId")):
             raise Unreadable("has a span without traceId and spanId")
-        attributes = [self._with_content(attribute) for attribute in _list(span, "attributes")]
+        attributes = [contents.attribute(attribute) for attribute in _list(span, "attributes")]
         texts = {attribute.get("key"): _text(attribute) for attribute in attributes}
         conversation = next((texts[name] for name in _NAMES if texts.get(name)), None)
         kept = {name: value for name, value in span.items() if name != "links"}
         return RecordedSpan(resource, scope, {**kept, "attributes": attributes}, trace_id, conversation)
-
-    def _with_content(self, attribute: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return an attribute, or the content to which it refers."""
-        key = str(attribute.get("key"))
-        uri = _text(attribute)
-        if not (uri and key.startswith("gen_ai.") and key.endswith(_REFERENCE)):
-            return attribute
-        content = json_text(self.contents.read(uri))
-        return {"key": key.removesuffix(_REFERENCE), "value": {"stringValue": content}}
 
 
 def _list(parent: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:

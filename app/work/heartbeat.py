@@ -20,6 +20,9 @@ P = ParamSpec("P")
 T = TypeVar("T")
 log = structlog.get_logger(__name__)
 
+STILL_BEATS = 8
+"""Heartbeats, fewer than sweepers wait for, without which another worker may soon have the claims."""
+
 
 @dataclass(slots=True, kw_only=True)
 class Heartbeat:
@@ -33,10 +36,15 @@ class Heartbeat:
     table: WorkTable
     every_s: float
     progress: Callable[[], Mapping[str, Any]] = dict
+    monotonic: Callable[[], float] = time.monotonic
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
     _tokens: dict[int, str] = field(default_factory=dict, init=False)
     _thread: threading.Thread | None = field(default=None, init=False)
     _lost: bool = field(default=False, init=False)
+    _beat_at: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._beat_at = self.monotonic()
 
     @contextmanager
     def of(self, row_id: int, token: str) -> Iterator[None]:
@@ -53,23 +61,33 @@ class Heartbeat:
                 self._tokens.pop(row_id, None)
 
     def lost(self) -> bool:
-        """Return whether the last heartbeat found none of its claims: cancelled, or given to another worker."""
+        """Return whether the last heartbeat found none of its claims: cancelled, or given to another worker.
+
+        The heartbeat is sent now if the last one is long ago, because this process was stopped for a while.
+        """
+        if self.monotonic() - self._beat_at > STILL_BEATS * self.every_s:
+            self._send()
         return self._lost
 
     def _beat(self) -> None:
         while True:
             time.sleep(self.every_s)
             with self._lock:
-                tokens = dict(self._tokens)
-                if not tokens:
+                if not self._tokens:
                     self._thread = None
                     return
-            try:
-                with self.database.write() as connection:
-                    touched = self.table.touch(connection, tokens, now=self.now(), values=self.progress())
-                self._lost = touched == 0
-            except Unavailable as error:
-                log.warning("heartbeat_missed", **{self.table.name: len(tokens)}, error=str(error))
+            self._send()
+
+    def _send(self) -> None:
+        with self._lock:
+            tokens = dict(self._tokens)
+        try:
+            with self.database.write() as connection:
+                touched = self.table.touch(connection, tokens, now=self.now(), values=self.progress())
+            self._lost = touched == 0 < len(tokens)
+        except Unavailable as error:
+            log.warning("heartbeat_missed", **{self.table.name: len(tokens)}, error=str(error))
+        self._beat_at = self.monotonic()
 
 
 PATIENCE_S = 60.0

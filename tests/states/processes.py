@@ -269,6 +269,9 @@ class PushedHeartbeat(Heartbeat):
             if self in process.beats:
                 process.beats.remove(self)
 
+    def lost(self) -> bool:
+        return self._lost
+
     def beat(self, database: Database) -> None:
         """Touch the rows, as the thread of a heartbeat does while the process waits elsewhere."""
         with database.write() as connection:

@@ -70,3 +70,18 @@ def test_a_worker_keeps_its_row_while_the_database_is_away(database: Database, j
             assert not beats.lost()
         before = column(database, job, "alive_at")
         wait_until(lambda: column(database, job, "alive_at") != before, "the next heartbeat")
+
+
+def test_a_process_that_was_stopped_looks_for_its_claim_before_it_goes_on(database: Database, job: int) -> None:
+    claim(database, job, "mine")
+    seconds = 0.0
+    beats = Heartbeat(database=database, now=clock(), table=WORK, every_s=3600, monotonic=lambda: seconds)
+    with beats.of(job, "mine"):
+        with database.write() as connection:
+            connection.execute(update(JOBS).where(JOBS.c.id == job).values(claim="theirs", alive_at=NOW))
+        assert not beats.lost(), "a worker does not look at each of its steps"
+        seconds += 9 * 3600
+        assert beats.lost()
+    beats = Heartbeat(database=database, now=clock(), table=WORK, every_s=3600, monotonic=lambda: seconds)
+    seconds += 9 * 3600
+    assert not beats.lost(), "it has no claims"

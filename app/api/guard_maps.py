@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from app.api.operation import Command, Resource, operation
 from app.models.api_keys import ApiKey
 from app.models.experiments import ExperimentRow
@@ -9,6 +11,8 @@ from app.pagination import ListPage
 from app.schemas import guard_maps as schemas
 from app.schemas.base import PageQuerySchema
 from app.services.experiments.guard_maps import MapForecast, NewMap
+from app.services.experiments.guard_offers import SentenceOffer
+from app.services.suites.accepting import AcceptedCases
 
 
 class PromptGuardMaps(Resource, GET="read", POST="run"):
@@ -56,3 +60,21 @@ class GuardMapCancellation(Resource, POST="run"):
     def on_post(self, key: ApiKey, map_id: int) -> schemas.ShownMap:
         view = self.services.guard_maps.cancel(project_id=key.project_id, map_id=map_id)
         return schemas.ShownMap.at(self.container.settings.public_url, view)
+
+
+class GuardMapSessions(Resource, GET="read"):
+    @operation(
+        "The recorded sessions that its sentences without a guard are about", answers={200: schemas.SentenceOffers}
+    )
+    def on_get(self, key: ApiKey, map_id: int) -> Sequence[SentenceOffer]:
+        return self.services.guard_offers.read(project_id=key.project_id, map_id=map_id)
+
+
+class GuardMapCases(Resource, POST="write"):
+    @operation(
+        "Make test cases of recorded sessions for a sentence, by default of the ones that are offered for it",
+        body=schemas.GuardCasesSchema,
+        answers={200: schemas.AcceptedCasesSchema},
+    )
+    def on_post(self, key: ApiKey, map_id: int, command: Command) -> AcceptedCases:
+        return self.services.guard_offers.make(project_id=key.project_id, map_id=map_id, **command, actor=key.actor)

@@ -97,6 +97,8 @@ ROUTES: tuple[tuple[str, type[Resource]], ...] = (
     (f"{PROMPT}/guard-maps/forecast", guard_maps.GuardMapForecasts),
     (GUARD_MAP, guard_maps.GuardMapResource),
     (f"{GUARD_MAP}/cancel", guard_maps.GuardMapCancellation),
+    (f"{GUARD_MAP}/sessions", guard_maps.GuardMapSessions),
+    (f"{GUARD_MAP}/test-cases", guard_maps.GuardMapCases),
     (f"{PROMPT}/schedules", schedules.PromptSchedules),
     (SCHEDULE, schedules.ScheduleResource),
     (f"{SCHEDULE}/runs", schedules.ScheduleRuns),

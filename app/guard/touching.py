@@ -1,10 +1,12 @@
-"""The order in which the test cases of a guard map are played: first the ones that a sentence is about."""
+"""What a sentence is about: the order in which a guard map plays its test cases, and the sessions to make more of."""
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
+from heapq import nsmallest
+from typing import NamedTuple, Self
 
 from app.search.words import word_set
 
@@ -31,16 +33,48 @@ class CaseWords:
         return cls(cases, having)
 
 
+class Touch(NamedTuple):
+    """A session that has `words` of a sentence, the rarest first; `place` counts the sessions from 0."""
+
+    place: int
+    words: tuple[str, ...]
+
+
 def ordered(sentence: str, words: CaseWords) -> list[int]:
     """Return the indexes of the test cases, those with the most words in common with a sentence first.
 
     A word counts more if fewer test cases have it. Words of no test case are only looked up.
     """
-    own = {word for word in word_set(sentence[:_READ_MAX]) if len(word) >= _LETTERS_MIN}
     scores = [0.0] * words.cases
-    # Sums of floats depend on their order, and the order of a set on the process.
-    for word in sorted(own & words.having.keys()):
+    for index, score in _scores(_common(sentence, words), words).items():
+        scores[index] = score
+    return sorted(range(words.cases), key=lambda index: (-scores[index], index))
+
+
+def touched(sentence: str, words: CaseWords, most: int) -> list[Touch]:
+    """Return up to `most` sessions that have words of a sentence, in the order of `ordered`."""
+    common = _common(sentence, words)
+    scores = _scores(common, words)
+    best = nsmallest(most, scores, key=lambda index: (-scores[index], index))
+    rare = sorted(common, key=lambda word: (len(words.having[word]), word))
+    return [Touch(index, tuple(word for word in rare if _has(words.having[word], index))) for index in best]
+
+
+def _common(sentence: str, words: CaseWords) -> list[str]:
+    """Return the words of a sentence that some test case has. Sums of floats depend on their order, so it is fixed."""
+    own = {word for word in word_set(sentence[:_READ_MAX]) if len(word) >= _LETTERS_MIN}
+    return sorted(own & words.having.keys())
+
+
+def _scores(common: Sequence[str], words: CaseWords) -> dict[int, float]:
+    scores: dict[int, float] = {}
+    for word in common:
         having = words.having[word]
         for index in having:
-            scores[index] += 1 / len(having)
-    return sorted(range(words.cases), key=lambda index: (-scores[index], index))
+            scores[index] = scores.get(index, 0.0) + 1 / len(having)
+    return scores
+
+
+def _has(having: Sequence[int], index: int) -> bool:
+    place = bisect_left(having, index)
+    return place < len(having) and having[place] == index

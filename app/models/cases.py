@@ -131,6 +131,14 @@ def newest_of_session(connection: Connection, *, prompt_id: int, session_id: str
     return newest
 
 
+def sessions_with_cases(connection: Connection, *, prompt_id: int, session_ids: Collection[str]) -> set[str]:
+    """Return the ids of the sessions that a test case of the prompt was made of."""
+    c = test_cases.c
+    made = select(c.session_id).where(c.prompt_id == prompt_id)
+    keys = sorted(session_ids)
+    return {id_ for piece in pieces(keys) for id_ in connection.scalars(made.where(c.session_id.in_(piece)))}
+
+
 def of_sessions(connection: Connection, *, prompt_id: int, session_ids: Sequence[str]) -> dict[int, str]:
     """Return {id: name} of a prompt's test cases that were made of these sessions, the oldest first."""
     c = test_cases.c

@@ -11,13 +11,15 @@ from app.guard.mutants import Operator
 from app.models.experiments import ExperimentRow, Status
 from app.models.suites import SUITE_NAME_MAX
 from app.schemas.answer import AnswerSchema, choice, fields_of, integer, listing, many, number, one, text, time
-from app.schemas.base import BoundedList, Identifier, JsonNumber, StrictBoolean, Text
+from app.schemas.base import BoundedList, Identifier, JsonNumber, StrictBoolean, StrictSchema, Text
 from app.schemas.candidates import CandidateAnswer
 from app.schemas.experiments import AMOUNT_MAX, BoundsAnswer, RepeatsAnswer
 from app.schemas.replays import ReplayProgress, StartSchema
+from app.schemas.suites import LeftOutSchema
 from app.services.experiments.guard_maps import CASES_MAX, TEXT_MAX, MapForecast, MappedSentence, MapView, NewMap
 from app.services.experiments.guard_plan import DETECT, REPLAYS_DEFAULT
 from app.services.experiments.standing import REPLAYS_MAX
+from app.services.suites.accepting import PICKS_MAX
 from app.values.page_urls import page_url
 
 
@@ -137,8 +139,8 @@ def _counts(shown: ShownMap) -> dict[str, int]:
 class GuardMapSchema(AnswerSchema):
     """A guard map: for each sentence of the text, whether a test fails when it changes.
 
-    `value` is the prompt's text, with `sentences` in its order. `maxCost` is in USD. `reason` is the error, or why some
-    sentences are undecided.
+    `value` is the prompt's text, with `sentences` in its order. `suite` is the name of the suite that it plays, if any.
+    `maxCost` is in USD. `reason` is the error, or why some sentences are undecided.
     """
 
     row = fields_of(ExperimentRow, "id", "prompt_id", "status", "reason", "created_at", path="view.row")
@@ -146,6 +148,7 @@ class GuardMapSchema(AnswerSchema):
     finished_at = time(attribute="view.row.finished_at", allow_none=True)
     url = text()
     candidate = one(CandidateAnswer, get=_candidate)
+    suite = text(get=lambda shown: shown.view.row.design.get("suite"), allow_none=True)
     detect = number(get=lambda shown: shown.view.row.design["detect"])
     max_replays = integer(get=lambda shown: shown.view.row.design["maxReplays"])
     max_cost = number(get=lambda shown: shown.view.row.design["maxCost"], allow_none=True)
@@ -168,3 +171,38 @@ class ListedMap(AnswerSchema):
 
 
 GuardMaps = listing("guardMaps", ListedMap, name="GuardMaps", paged=True)
+
+
+class OfferedSessionSchema(AnswerSchema):
+    """A session with the words that it shares with the sentence, the rarest first. `preview` are its first words."""
+
+    session_id = text()
+    words = many(fields.String())
+    preview = text(allow_none=True)
+
+
+class SentenceOfferSchema(AnswerSchema):
+    """A sentence that no test guards, and the sessions that a test of it can be made of."""
+
+    number = integer(attribute="sentence.number")
+    sentence = text(attribute="sentence.text")
+    sessions = many(OfferedSessionSchema)
+
+
+SentenceOffers = listing("sentences", SentenceOfferSchema, name="SentenceOffers")
+
+
+class GuardCasesSchema(StrictSchema):
+    """`sentence` is its `number` in the map. Without `sessionIds`, the offered sessions become test cases."""
+
+    sentence = fields.Integer(strict=True, validate=validate.Range(0, TEXT_MAX), required=True)
+    session_ids = BoundedList(
+        Text(minimum=1, maximum=64), minimum=1, maximum=PICKS_MAX, load_default=None, allow_none=True
+    )
+
+
+class AcceptedCasesSchema(AnswerSchema):
+    """The test cases, which joined the suite of the map, and the sessions of which none was made."""
+
+    test_case_ids = many(fields.Integer(), get=lambda accepted: [member.test_case_id for member in accepted.members])
+    left_out = many(LeftOutSchema)

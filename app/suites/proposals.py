@@ -79,11 +79,18 @@ def propose(
     covered: Collection[Feature] = (),
     vocabulary: Vocabulary | None = None,
 ) -> SuiteProposal:
-    """Choose up to `size` of the sessions. What test cases have `covered` before is not chosen again."""
+    """Choose up to `size` of the sessions. What test cases have `covered` before is not chosen again.
+
+    A session that went wrong only counts for what no right one does: it becomes a test only after a correction.
+    """
     vocabulary = vocabulary or Vocabulary.of([sample.scored.fingerprint for sample in samples])
     valued = Valued.of(samples, weights, vocabulary, effect_of)
     eligible = sorted((sample for sample in samples if not sample.scored.fingerprint.lacks), key=_preference)
-    candidates = _different([(sample, given_by(sample.scored, vocabulary, effect_of)) for sample in eligible])
+    given = [(sample, given_by(sample.scored, vocabulary, effect_of)) for sample in eligible]
+    right = frozenset[Feature]().union(*(features for sample, features in given if not sample.went_wrong))
+    candidates = _different(
+        [(sample, features - right if sample.went_wrong else features) for sample, features in given]
+    )
     choices = greedy_cover(
         valued.values, [features for _, features in candidates], size=max(size, CURVE_MIN), covered=covered
     )

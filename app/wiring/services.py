@@ -42,6 +42,7 @@ from app.services.data.removal import DataPolicyService, DeletionService, Retent
 from app.services.experiments.advance import ExperimentAdvancer
 from app.services.experiments.following import ExperimentFollower
 from app.services.experiments.guard_maps import GuardMapService
+from app.services.experiments.guard_offers import GuardOffers
 from app.services.experiments.programs import ProgramExperiments
 from app.services.experiments.schedules import ScheduleService
 from app.services.experiments.service import ExperimentService
@@ -148,6 +149,7 @@ class Services:
     findings: FindingService
     fingerprint_maker: FingerprintMaker
     guard_maps: GuardMapService
+    guard_offers: GuardOffers
     ingest: IngestService
     insight: InsightService
     invariants: InvariantService

@@ -43,6 +43,7 @@ SAME: dict[str, set[str]] = {
     "FindingPage": {f"PATCH {PROMPT}/findings/{{finding_id}}"},
     "AnnotateSession": {"POST /api/v1/scores"},
     "GuardMapsPage": {f"POST {PROMPT}/guard-maps"},
+    "GuardMapPage": {"POST /api/v1/guard-maps/{map_id}/test-cases"},
     "CancelGuardMap": {"POST /api/v1/guard-maps/{map_id}/cancel"},
     "DeleteSuite": {"DELETE /api/v1/suites/{suite_id}"},
     "JudgeAuditsPage": {f"POST {PROMPT}/judge-audits"},
@@ -83,6 +84,7 @@ SAME: dict[str, set[str]] = {
 # What a page shows, where that is not what another route of the same resource answers.
 SHOWN: dict[str, set[str]] = {
     "SessionTestCase": {"GET /api/v1/sessions/{session_id}/test-case-proposal"},
+    "GuardMapPage": {"GET /api/v1/guard-maps/{map_id}/sessions"},
     "VersionsPage": {f"GET {PROMPT}/labels"},
     "InstructionPage": {f"GET {PROMPT}/recorded-instruction"},
     "PromptInsightPage": {f"GET {PROMPT}/insight", f"GET {PROMPT}/insight/comparison"},

@@ -26,6 +26,7 @@ BODIES: dict[str, Any] = {
     "POST /api/v1/prompts/{prompt_id}/suite-acceptances": {"name": "Mine now", "picks": [{"sessionId": "0" * 32}]},
     "POST /api/v1/prompts/{prompt_id}/suites": {"name": "Mine now"},
     "POST /api/v1/prompts/{prompt_id}/schedules": {"cron": "0 3 * * *"},
+    "POST /api/v1/guard-maps/{map_id}/test-cases": {"sentence": 0},
     "PATCH /api/v1/schedules/{schedule_id}": {"enabled": False},
     "PATCH /api/v1/suites/{suite_id}": {"name": "Mine now"},
     "POST /api/v1/suites/{suite_id}/test-cases": {"testCaseIds": [1]},

@@ -45,6 +45,7 @@ from app.services.replays.judge_choice import JudgeChoice
 from app.services.replays.service import ReplayService
 from app.services.suites.case_features import CaseReader
 from app.services.suites.service import chosen_cases
+from app.suites.fingerprints import Fingerprint
 from app.timestamps import Now
 from app.values.structs import convert
 
@@ -234,10 +235,7 @@ class GuardMapService:
             )
         words: dict[int, set[str]] = {entry.id: set() for entry in entries}
         for case in self.cases.read(project_id=project_id, test_case_ids=list(words)):
-            fingerprint = case.stored.fingerprint
-            words[case.id] = set(fingerprint.words) | {
-                word for tool in fingerprint.tools for word in word_set(tool.replace("_", " "))
-            }
+            words[case.id] = words_of_fingerprint(case.stored.fingerprint)
         return words
 
     def _add(
@@ -256,6 +254,7 @@ class GuardMapService:
             reuse=new.reuse,
             min_sighted=0.0,
             max_replays=new.max_replays,
+            suite=new.suite,
         )
         return insert_row(
             connection,
@@ -295,6 +294,11 @@ class GuardMapService:
             if sentence.number in plan.sentences
         ]
         return MapView(row, text, mapped, _counts(row), standing.own_cost_usd)
+
+
+def words_of_fingerprint(fingerprint: Fingerprint) -> set[str]:
+    """Return the words of the users' messages and of the names of the tools."""
+    return set(fingerprint.words) | {word for tool in fingerprint.tools for word in word_set(tool.replace("_", " "))}
 
 
 def _counts(row: ExperimentRow) -> Mapping[str, int]:

@@ -69,9 +69,10 @@ NOTHING_PASSES = (
 
 
 class GuardNumbers(Numbers, frozen=True, rename="camel"):
-    """The numbers of a guard map."""
+    """The numbers of a guard map, and the name of the suite that it plays."""
 
     max_replays: int = REPLAYS_DEFAULT
+    suite: str | None = None
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,14 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True)
+class AcceptedCases:
+    """The test cases of sessions, and the sessions of which none was made."""
+
+    members: Sequence[NewMember]
+    left_out: Sequence[LeftOut]
+
+
+@dataclass(frozen=True, slots=True)
 class AcceptedSuite:
     """The suite after the acceptance, and the sessions of which no test case was made."""
 
@@ -84,12 +92,23 @@ class SuiteAcceptance:
     ) -> AcceptedSuite:
         """Make test cases of sessions and add them to the suite with a name, which is made where there is none.
 
+        Raises `NotFound` for an unknown prompt.
+        """
+        owner: dict[str, Any] = {"project_id": project_id, "prompt_id": prompt_id}
+        accepted = self.accept_cases(**owner, picks=picks, actor=actor)
+        view = self.suites.put(**owner, name=name, members=accepted.members, actor=actor)
+        return AcceptedSuite(view, accepted.left_out)
+
+    def accept_cases(
+        self, *, project_id: int, prompt_id: int, picks: Sequence[Pick], actor: Actor = SYSTEM
+    ) -> AcceptedCases:
+        """Make test cases of sessions.
+
         A session that has a test case is not copied again, so that a call that was interrupted can be repeated. Beyond
         `TURNS_AND_CALLS_MAX` sessions are left for a `later` call. Raises `NotFound` for an unknown prompt.
         """
-        owner = {"project_id": project_id, "prompt_id": prompt_id}
         with self.database.read() as connection:
-            prompts.require_head(connection, **owner)
+            prompts.require_head(connection, project_id=project_id, prompt_id=prompt_id)
         members: list[NewMember] = []
         left_out: list[LeftOut] = []
         work = 0
@@ -105,8 +124,7 @@ class SuiteAcceptance:
                 left_out.append(made)
             else:
                 members.append(NewMember(made, pick.reason))
-        view = self.suites.put(**owner, name=name, members=members, actor=actor)
-        return AcceptedSuite(view, left_out)
+        return AcceptedCases(members, left_out)
 
     def calibrate(self, *, project_id: int, suite_id: int, repeats: int = REPEATS) -> CalibratedSuite:
         """Start calibrations of up to `PICKS_MAX` test cases that the suite has not calibrated.

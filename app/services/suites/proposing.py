@@ -105,7 +105,7 @@ class SuiteProposer:
                 vocabulary=vocabulary,
             )
         with self.database.read() as connection:
-            previews = _previews(connection, project_id, [pick.sample.id for pick in proposal.picks])
+            previews = previews_of(connection, project_id, [pick.sample.id for pick in proposal.picks])
         left_out = len(members) - len(cases)
         return ProposalView(proposal, read.unread, read.is_cut, left_out, previews, _gate_cost(proposal), since, until)
 
@@ -123,7 +123,8 @@ class SuiteProposer:
         return [member.test_case_id for member in members]
 
 
-def _previews(connection: Connection, project_id: int, session_ids: Sequence[str]) -> dict[str, str]:
+def previews_of(connection: Connection, project_id: int, session_ids: Sequence[str]) -> dict[str, str]:
+    """Return the first words of the user by the ids of sessions, where there are some."""
     keys = [bytes.fromhex(id_) for id_ in session_ids]
     rows = sessions.find_sessions(connection, project_id=project_id, session_keys=keys)
     return {key.hex(): preview for key, preview in session_list.previews(connection, rows).items()}

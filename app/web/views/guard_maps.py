@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from app.errors import Invalid
+from reprise_formats.formats import plural
+
+from app.errors import Invalid, NotFound, Unavailable
 from app.guard.sentences import PLACEHOLDER
 from app.http.access import ByRole
 from app.models.organizations import Role
 from app.schemas.base import load
-from app.schemas.guard_maps import StartMapSchema
+from app.schemas.guard_maps import GuardCasesSchema, StartMapSchema
 from app.search.words import words_of
 from app.services.experiments.guard_maps import MapForecast, MappedSentence, MapView, NewMap
+from app.services.experiments.guard_offers import SentenceOffer
 from app.services.experiments.guard_plan import REPLAYS_DEFAULT
 from app.web.forms import Form
 from app.web.page import PAGE_SIZE, PromptPage, Redirect, Reply, show
@@ -42,6 +46,7 @@ class GuardMapsPage(PromptPage):
     def get(self, visit: Visit, prompt_id: int) -> Reply:
         listed = self.services.versions.list(project_id=visit.project_id, prompt_id=prompt_id)
         versions = [version.head for version in listed]
+        given = NEW | {name: visit.query[name] for name in ("candidate", "suite", "lines") if visit.query.get(name)}
         page = self.services.guard_maps.list(
             project_id=visit.project_id, prompt_id=prompt_id, limit=PAGE_SIZE, cursor=visit.query.get("cursor")
         )
@@ -52,9 +57,12 @@ class GuardMapsPage(PromptPage):
             running=any(not row.finished for row in page.entries),
             pages=visit.pages(page.next_cursor),
             suites=self.suite_choices(visit, prompt_id),
-            candidates=[(DRAFT, "The draft"), *version_choices(versions, visit.sent.text("candidate"))],
-            forecast=None if visit.problem else self._forecast(visit, prompt_id),
-            given=NEW,
+            candidates=[
+                (DRAFT, "The draft"),
+                *version_choices(versions, visit.sent.text("candidate", given["candidate"])),
+            ],
+            forecast=None if visit.problem else self._forecast(visit, prompt_id, given),
+            given=given,
         )
 
     def post(self, visit: Visit, prompt_id: int) -> Reply:
@@ -63,27 +71,49 @@ class GuardMapsPage(PromptPage):
         self.container.experiment_delivery.begin(row)
         return Redirect(f"{visit.base}/guard-maps/{row.id}")
 
-    def _forecast(self, visit: Visit, prompt_id: int) -> MapForecast | str:
-        """Return what a map of the draft with all test cases would play, or why there can't be one."""
+    def _forecast(self, visit: Visit, prompt_id: int, given: Mapping[str, str]) -> MapForecast | str:
+        """Return what a map would play with the fields of the form, or why there can't be one."""
         try:
-            return self.services.guard_maps.forecast(project_id=visit.project_id, prompt_id=prompt_id, new=NewMap())
-        except Invalid as refused:
+            new: NewMap = load(StartMapSchema(), _body(given["candidate"], given["suite"], given["lines"]))
+            return self.services.guard_maps.forecast(project_id=visit.project_id, prompt_id=prompt_id, new=new)
+        except (Invalid, NotFound) as refused:
             return str(refused).partition(": ")[2] or str(refused)
 
 
 class GuardMapPage(PromptPage):
-    """Shows a prompt's text with the state of each sentence in its margin."""
+    """Shows a prompt's text with the state of each sentence in its margin, and makes test cases for a sentence."""
+
+    access = ByRole({"GET": Role.VIEWER, "POST": Role.MEMBER})
+    refusals = (Invalid,)
 
     def get(self, visit: Visit, map_id: int) -> Reply:
         view = self.services.guard_maps.get(project_id=visit.project_id, map_id=map_id)
+        offers: Sequence[SentenceOffer] = ()
+        # The map is shown although other large readings are under way.
+        with suppress(Unavailable):
+            offers = self.services.guard_offers.of_view(view)
         return show(
             "guard_map.html",
             head=self.head(visit, view.row.prompt_id),
             view=view,
             row=view.row,
             parts=list(_rows(view)),
+            offers={offer.sentence.number: offer.sessions for offer in offers if offer.sessions},
             decided=sum(view.counts.values()),
         )
+
+    def post(self, visit: Visit, map_id: int) -> Reply:
+        """Make test cases of the ticked sessions for a sentence."""
+        form = visit.form
+        sent = {"sentence": form.integer("sentence"), "sessionIds": form.texts("session")}
+        if not sent["sessionIds"]:
+            raise Invalid("Tick the sessions to make test cases of.")
+        accepted = self.services.guard_offers.make(
+            project_id=visit.project_id, map_id=map_id, **load(GuardCasesSchema(), sent), actor=visit.actor
+        )
+        made = f"{plural(len(accepted.members), 'test case')} made."
+        left = f" Left out: {accepted.left_out[0].message}" if accepted.left_out else ""
+        return Redirect(f"{visit.base}/guard-maps/{map_id}", f"{made}{left} The next map plays them.")
 
 
 class CancelGuardMap(PromptPage):
@@ -108,15 +138,17 @@ def _rows(view: MapView) -> Iterator[MarginRow]:
 
 def _sent(form: Form) -> dict[str, Any]:
     """Return the body of the API for the fields of the form."""
-    first, _, last = form.text("lines").partition("-")
-    lines = {"firstLine": _line(first), "lastLine": _line(last or first)} if first.strip() else {}
-    candidate = form.text("candidate")
-    return lines | {
-        "candidate": "draft" if candidate in ("", DRAFT) else {"commitHash": candidate},
-        "suite": form.text("suite") or None,
+    return _body(form.text("candidate"), form.text("suite"), form.text("lines")) | {
         "maxReplays": form.number_if_given("replays", "Replays at most") or REPLAYS_DEFAULT,
         "maxCost": form.number_if_given("cost", "Cost at most"),
     }
+
+
+def _body(candidate: str, suite: str, lines: str) -> dict[str, Any]:
+    first, _, last = lines.partition("-")
+    chosen = {"firstLine": _line(first), "lastLine": _line(last or first)} if first.strip() else {}
+    text = "draft" if candidate in ("", DRAFT) else {"commitHash": candidate}
+    return {"candidate": text, "suite": suite or None, **chosen}
 
 
 def _line(text: str) -> int:

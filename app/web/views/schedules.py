@@ -49,7 +49,7 @@ class SchedulesPage(PromptPage):
             schedules=self.services.schedules.list(project_id=visit.project_id, prompt_id=prompt_id),
             suites=self.suite_choices(visit, prompt_id),
             kinds=KINDS,
-            given=NEW,
+            given=NEW | {name: visit.query[name] for name in ("kind", "suite") if visit.query.get(name)},
         )
 
     def post(self, visit: Visit, prompt_id: int) -> Reply:

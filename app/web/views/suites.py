@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import dropwhile
 
 from reprise_formats.formats import plural
 
@@ -18,6 +19,7 @@ from app.services.experiments.forecast import Forecast
 from app.services.experiments.request import NewExperiment
 from app.services.replays.calibrations import CalibrationView
 from app.services.suites.accepting import AcceptedSuite
+from app.services.suites.coverage import SuiteCoverage
 from app.services.suites.service import SuiteMember, SuiteView
 from app.web.charts import day_label
 from app.web.page import PromptPage, Redirect, Reply, confirm, show
@@ -89,6 +91,12 @@ def _accepted(accepted: AcceptedSuite) -> str:
     return f"{made} Left out: {left[0].message}" if left else made
 
 
+def _weeks(coverage: SuiteCoverage) -> list[tuple[str, float]]:
+    """Return the share of each week from the first one on that has sessions."""
+    weeks = dropwhile(lambda week: not week.sessions, coverage.weeks)
+    return [(day_label(week.begins), week.share or 0.0) for week in weeks]
+
+
 @dataclass(frozen=True, slots=True)
 class ShownMember:
     """A test case of a suite with its calibration; `state` is a word and the kind of its badge."""
@@ -126,7 +134,7 @@ class SuitePage(PromptPage):
             suite=view.row,
             members=members,
             coverage=coverage,
-            weeks=[(day_label(week.begins), week.share or 0.0) for week in coverage.weeks] if coverage else [],
+            weeks=_weeks(coverage) if coverage else [],
             forecast=None if is_polled else self._forecast(visit, view),
             running=any(shown.state[0] == "calibrating" for shown in members),
             waiting=sum(shown.member.row.calibration_id is None for shown in members),

@@ -79,7 +79,7 @@ def test_a_map_with_undecided_sentences_shows_why_and_leads_to_another_map(site:
     with look() as visit:
         visit.open(f"{site.base}/guard-maps/{started.json()['id']}")
 
-        reason = "Its replays were too few, ended with errors or contradicted each other."
+        reason = "Its replays were too few, ended with errors, need a person’s review or contradicted each other."
         visit.page.get_by_text(reason).first.wait_for(timeout=60_000)
         visit.page.get_by_role("link", name="start another map").click()
         visit.page.get_by_role("heading", name="Start a guard map").wait_for(timeout=60_000)

@@ -8,7 +8,7 @@ from app.experiments.types import CaseTrials, Design, Trial
 from app.guard.decision import FIRST_CASES, MutantTrials, decide_sentence
 from app.guard.mutants import mutants
 from app.guard.sentences import sentences
-from app.guard.touching import CaseWords, ordered
+from app.guard.touching import CaseWords, ordered, touched
 from tests.support.cores import Core, Make, looping_functions
 from tests.support.growth import Work
 
@@ -50,7 +50,7 @@ def one_line(size: int) -> Work:
 
 
 def cases(size: int) -> Work:
-    """Order as many test cases, and decide a sentence that passes all of them."""
+    """Order and find as many test cases, and decide a sentence that passes all of them."""
     words = [{f"word{n}", "refund"} for n in range(size)]
     passed = (Trial(True),) * 4
     trials = [CaseTrials(passed, passed)] * size
@@ -59,6 +59,7 @@ def cases(size: int) -> Work:
 
     def work() -> None:
         ordered("Ask before a refund of word3.", CaseWords.of(words))
+        touched("Ask before a refund of word3.", CaseWords.of(words), 60)
         assert decide_sentence(DESIGN, tested).state == "unguarded"
         decide_sentence(DESIGN, [MutantTrials("without", unplayed)])
 
@@ -69,7 +70,12 @@ def words_and_cases(size: int) -> Work:
     """Order as many test cases for a sentence with as many words, which none of them has: not each word in each."""
     words = CaseWords.of({f"word{n}", "refund"} for n in range(size))
     sentence = " ".join(f"of{n}" for n in range(size))
-    return lambda: ordered(sentence, words) and None
+
+    def work() -> None:
+        ordered(sentence, words)
+        touched(sentence, words, 60)
+
+    return work
 
 
 WORKS: dict[str, Make] = {

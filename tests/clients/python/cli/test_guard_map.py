@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from reprise_client.cli.guard_map import exit_code, forecast_line, guard_map, markdown_lines, report
+from reprise_client.cli.guard_map import exit_code, forecast_line, guard_map, made_tests, markdown_lines, report
 
 CASE = {"testCaseId": 7, "name": "Refund | twice"}
 GUARDED = {"operator": "turned", "replaced": "never", "by": "always"}
@@ -69,6 +69,27 @@ def test_a_forecast_is_a_line() -> None:
 
 def test_a_map_without_a_known_cost_shows_no_amount() -> None:
     assert "1,200 replays, no known cost." in [*report(MAP | {"costUsd": 0.0})][-1]
+
+
+def test_test_cases_are_made_for_the_sentences_that_sessions_are_offered_for() -> None:
+    sessions = [{"sessionId": "a", "words": ["code"]}, {"sessionId": "b", "words": ["code"]}]
+    offers = [
+        {"number": 0, "sentence": "Be kind.", "sessions": []},
+        {"number": 3, "sentence": "Never show\na code.\x1b[2J", "sessions": sessions},
+    ]
+    sent: list[tuple[str, Any]] = []
+
+    class Instance:
+        def get(self, path: str) -> Any:
+            return {"sentences": offers} if path == "/maps/7/sessions" else None
+
+        def post(self, path: str, body: Any, *, harmless: bool) -> Any:
+            sent.append((path, body))
+            return {"testCaseIds": [1, 2], "leftOut": []}
+
+    instance: Any = Instance()
+    assert list(made_tests(instance, "/maps/7")) == ["Made 2 test cases for: Never show a code.\\u001b[2J"]
+    assert sent == [("/maps/7/test-cases", {"sentence": 3, "sessionIds": ["a", "b"]})]
 
 
 @pytest.mark.parametrize("lines", ["a", "1-", "1-2-3", "-1", "٣"])

@@ -7,7 +7,7 @@ import re
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from reprise_formats.controls import visible
@@ -16,6 +16,9 @@ from reprise_formats.formats import plural, usd
 from reprise_client.cli import terminal
 from reprise_client.cli.failures import naming
 from reprise_client.cli.replay import key_option, prompt_option, url_option
+
+if TYPE_CHECKING:
+    from reprise_client.cli.remote import Remote
 
 WORDS = {
     "guarded": "guarded",
@@ -50,6 +53,7 @@ def _lines(_ctx: click.Context, _param: click.Parameter, value: str | None) -> t
 @click.option("--max-cost", type=float, help="USD at which the map ends with what it has.")
 @click.option("--forecast", is_flag=True, help="Only print what the map would play and cost.")
 @click.option("--min-guarded", type=click.FloatRange(0, 1), help="Exit code 1 below this share of guarded sentences.")
+@click.option("--make-tests", is_flag=True, help="Make test cases of sessions about the sentences that no test guards.")
 @click.option("--json", "as_json", is_flag=True, help="The answer of the API.")
 @click.option("--markdown", is_flag=True, help="A table in Markdown.")
 @click.option("--timeout", type=click.FloatRange(1), default=7200, show_default=True, help="Seconds to wait.")
@@ -61,6 +65,7 @@ def guard_map(
     lines: tuple[int, int] | None,
     forecast: bool,
     min_guarded: float | None,
+    make_tests: bool,
     as_json: bool,
     markdown: bool,
     timeout: float,
@@ -86,17 +91,30 @@ def guard_map(
             return
         expected = None if as_json else forecast_line(instance.post(f"{path}/forecast", body, harmless=True))
         started = instance.post(path, body)
+        path = f"/api/v1/guard-maps/{started['id']}"
         with naming(f"Guard map {started['id']}"):
-            ended = remote.wait_for_end(
-                instance, f"/api/v1/guard-maps/{started['id']}", timeout, stop.sleep, time.monotonic
-            )
+            ended = remote.wait_for_end(instance, path, timeout, stop.sleep, time.monotonic)
+        made = list(made_tests(instance, path)) if make_tests and ended["status"] == "finished" else []
     if as_json:
         terminal.echo(json.dumps(ended, ensure_ascii=False, indent=2))
     else:
         for line in markdown_lines(ended) if markdown else report(ended):
             terminal.echo(line)
+        for line in made:
+            terminal.echo(line)
         terminal.echo(f"Forecast: {expected}.")
     sys.exit(exit_code(ended, min_guarded))
+
+
+def made_tests(instance: Remote, path: str) -> Iterator[str]:
+    """Make test cases of the sessions that a map offers, and yield a line for each sentence that has some."""
+    for offer in instance.get(f"{path}/sessions")["sentences"]:
+        ids = [session["sessionId"] for session in offer["sessions"]]
+        if ids:
+            body = {"sentence": offer["number"], "sessionIds": ids}
+            made = instance.post(f"{path}/test-cases", body, harmless=True)
+            cases = plural(len(made["testCaseIds"]), "test case")
+            yield f"Made {cases} for: {visible(' '.join(offer['sentence'].split())[:TEXT_MAX])}"
 
 
 def exit_code(ended: Mapping[str, Any], min_guarded: float | None) -> int:

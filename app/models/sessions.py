@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from operator import attrgetter
 from typing import Annotated, Any
 
@@ -25,7 +26,7 @@ from sqlalchemy import (
 
 from app.models import bulk, insight, queries, session_fingerprints
 from app.models.base import BigInt, ExactText, MediumBlob, binary, exact, new_table, no_index
-from app.models.compression import OF_FACTS, CompressedFacts, stored_bodies
+from app.models.compression import OF_FACTS, CompressedFacts, compress_all, stored_bodies
 from app.models.insight import InsightKey
 from app.models.scores import remove_of_sessions
 from app.models.turns import BY_SESSION, turns, turns_in_pieces
@@ -354,5 +355,5 @@ def _stored_figures(connection: Connection, counted: Sequence[Counted]) -> list[
     """Return the stored forms of figures."""
     dumped = [dump(figures) for figures in counted]
     short = [text for text in dumped if len(text) <= COUNTED_LENGTH_MAX]
-    stored = dict(zip(short, stored_bodies(connection, short, OF_FACTS), strict=True))
+    stored = dict(zip(short, stored_bodies(connection, short, partial(compress_all, dictionary=OF_FACTS)), strict=True))
     return [stored.get(text, text) for text in dumped]

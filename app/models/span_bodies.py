@@ -24,7 +24,7 @@ from typing import NamedTuple, Protocol
 from zstandard import ZstdError, frame_content_size
 
 from app.models.bulk import by_size
-from app.models.compression import PLAIN, ZSTD_1, Body, as_they_are, compress_all, decompress
+from app.models.compression import PLAIN, ZSTD_1, Body, as_they_are, compress_quickly, decompress
 
 TOGETHER, ELSEWHERE, IN_BLOCK = b"\2", b"\3", b"\5"
 ALIKE = b"\1"
@@ -89,7 +89,7 @@ def by_turn(spans: Sequence[SentSpan]) -> dict[SpanKey, bytes]:
     groups = [group for of_turn in turns.values() for group in by_size(of_turn, _size, TOGETHER_BYTES)]
     stored: dict[SpanKey, bytes] = {}
     for piece in by_size(groups, lambda group: sum(map(_size, group)), AT_ONCE_BYTES):
-        joined = compress_all([_join(group) for group in piece])
+        joined = compress_quickly([_join(group) for group in piece])
         for group, form in zip(piece, joined, strict=True):
             stored.update(zip(map(_key, group), _forms(group, form), strict=True))
     return stored
@@ -112,7 +112,7 @@ def _forms(group: Sequence[SentSpan], joined: bytes) -> Sequence[bytes]:
     if len(group) == 1:
         return [joined]
     if not joined.startswith(ZSTD_1):
-        return compress_all([span.raw for span in group])
+        return compress_quickly([span.raw for span in group])
     holder = group[0]
     offset = len(holder.raw)
     forms = [TOGETHER + _number(offset) + joined[len(ZSTD_1) :]]

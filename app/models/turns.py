@@ -25,7 +25,7 @@ from sqlalchemy import (
 
 from app.models import bulk, queries
 from app.models.base import BigInt, binary, new_table, no_index
-from app.models.compression import OF_SPANS, CompressedFacts, stored_bodies
+from app.models.compression import CompressedFacts, compress_quickly, stored_bodies
 from app.models.spans import TurnKey, spans
 
 
@@ -78,7 +78,7 @@ _after_facts = attrgetter(*TURN_COLUMNS[TURN_COLUMNS.index("facts") + 1 :])
 
 def _values(connection: Connection, rows: Sequence[TurnRow]) -> list[bulk.Values]:
     """Return the stored values of the rows in the order of COLUMNS."""
-    stored = stored_bodies(connection, [row.facts for row in rows], OF_SPANS)
+    stored = stored_bodies(connection, [row.facts for row in rows], compress_quickly)
     return [(*_before_facts(row), facts, *_after_facts(row)) for row, facts in zip(rows, stored, strict=True)]
 
 

@@ -134,7 +134,10 @@ def test_threads_compress_and_decompress_side_by_side() -> None:
         assert list(pool.map(lambda body: decompress(compress(body)), bodies)) == bodies
 
 
-def test_bodies_of_several_calls_keep_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("compress_each", [compression.compress_all, compression.compress_quickly])
+def test_bodies_of_several_calls_keep_their_order(
+    monkeypatch: pytest.MonkeyPatch, compress_each: compression.ToStored
+) -> None:
     monkeypatch.setattr(compression, "BODIES_PER_CALL", 2)
     large, larger = (
         b'"' + letter * (compression.SMALL_BYTES + number) + b'"' for number, letter in enumerate((b"c", b"d"))
@@ -149,4 +152,18 @@ def test_bodies_of_several_calls_keep_their_order(monkeypatch: pytest.MonkeyPatc
         b'"' + b"b" * 500 + b'"',
         large,
     ]
-    assert [decompress(stored) for stored in compression.compress_all(bodies)] == bodies
+    assert [decompress(stored) for stored in compress_each(bodies)] == bodies
+
+
+def test_what_a_batch_stores_is_compressed_and_later_shortened_like_other_bodies() -> None:
+    bodies = [SPAN.replace(b"chat", b"%d" % number) * 3 for number in range(20)]
+    stored = compression.compress_quickly(bodies)
+    assert all(len(form) * 4 < len(body) for form, body in zip(stored, bodies, strict=True))
+    assert [with_dictionary(form, OF_FACTS) for form in stored] == [compress(body, OF_FACTS) for body in bodies]
+
+
+def test_what_a_batch_stores_is_at_most_a_byte_longer_than_sent() -> None:
+    bodies = [random.Random(7).randbytes(5_000), b"\1", b""]
+    stored = compression.compress_quickly(bodies)
+    assert [len(form) <= len(body) + 1 for form, body in zip(stored, bodies, strict=True)] == [True] * 3
+    assert list(map(decompress, stored)) == bodies

@@ -32,7 +32,7 @@ DICTIONARY_BYTES, FACTS_DICTIONARY_BYTES = 16 * 1024, 4 * 1024
 BLOCK_SPANS = 64
 HOW = {
     **{f"level {level}": ZstdCompressionParameters.from_level(level, write_dict_id=False) for level in (3, 6, 9)},
-    "as stored": PARAMETERS,
+    "level 5, small tables": PARAMETERS,
 }
 """How Zstandard compresses."""
 EXPORTS, CONVERSATIONS = Path("tests/data/otlp"), Path("tests/gate/recordings")

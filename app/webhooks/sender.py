@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -80,7 +81,7 @@ class WebhookSender:
         except ServiceError as error:
             return None, "", str(error)
         except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
-            return None, "", storable_text(f"{type(error).__name__}: {error}")
+            return None, "", storable_text(_reason(error))
 
     async def _post(self, url: str, headers: Mapping[str, str], body: bytes) -> tuple[int, str]:
         transport = httpx.AsyncHTTPTransport(verify=_tls(), limits=httpx.Limits(max_keepalive_connections=0))
@@ -92,6 +93,33 @@ class WebhookSender:
             client.stream("POST", url, headers=sent, content=body) as response,
         ):
             return response.status_code, await _beginning(response)
+
+
+def _reason(error: BaseException) -> str:
+    """Return why a request has no answer: a sentence that names what to check, with the error's own words after it."""
+    causes = list(_causes(error))
+    kinds = ((kind, text) for kind, text in _REASONS.items() if any(isinstance(cause, kind) for cause in causes))
+    _, text = next(kinds, (None, "The request failed"))
+    words = " ".join(str(error).split()).rstrip(".")
+    return f"{text}: {words}." if words else f"{text}."
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+# The first that fits: a name that is not found and a certificate are causes of a connection that can't be made.
+_REASONS: Mapping[type[BaseException], str] = {
+    socket.gaierror: "The name of the host was not found. Check the address",
+    ssl.SSLCertVerificationError: "The receiver's certificate can't be verified",
+    ssl.SSLError: "The receiver did not speak TLS. Check whether the address begins with http or https",
+    httpx.ConnectError: "No connection could be made. Check that the receiver runs and that its port can be reached",
+    httpx.ProtocolError: "The receiver broke off, or did not answer in HTTP",
+    httpx.NetworkError: "The connection ended before the answer",
+    httpx.InvalidURL: "The address can't be called",
+}
 
 
 async def _beginning(response: httpx.Response) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
@@ -32,12 +32,28 @@ _GROUPS = {
     "How it is made": ["overview", "design"],
 }
 _FOLDERS = {"Connect": "connect", "The contract": "reference"}
+HITS_MAX, WORDS_MAX, EXCERPT = 30, 8, 200
+"""Of a search: the sections and the words at most, and the characters of an excerpt."""
 _FILE = re.compile(r"[\w/.-]+\.md")
 _NO_WORD = re.compile(r"[^\w\- ]")
 _ELSEWHERE = ("https://", "http://")
 # Where the lines of a long word of code may end, so that its table fits the page.
 _LONG_WORD = re.compile(r"\S{40,}")
 _LINE_ENDS = re.compile(r"(?<=[/,=.:?_])(?=\w)")
+
+
+@dataclass(frozen=True)
+class ManualSection:
+    """The part of a page below a heading, until the next heading; without id and heading above the first one."""
+
+    id: str
+    heading: str
+    text: str
+
+    @cached_property
+    def lower(self) -> str:
+        """The heading and the text in lower case, in which a search looks first."""
+        return f"{self.heading} {self.text}".lower()
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +63,17 @@ class ManualDocument:
     title: str
     html: Markup
     parts: Mapping[str, str]
+    sections: Sequence[ManualSection]
+
+
+@dataclass(frozen=True, slots=True)
+class ManualHit:
+    """A section that has all words of a search. `excerpt` is the text around the first word in it."""
+
+    title: str
+    heading: str
+    href: str
+    excerpt: str
 
 
 @cache
@@ -82,7 +109,59 @@ def document(name: str) -> ManualDocument:
             if opening.tag == "h2":
                 parts[_slug(text.content)] = "".join(piece.content for piece in text.children or [])
     html = Markup(_parser().renderer.render(body, _parser().options, {}))  # noqa: S704 - it escapes
-    return ManualDocument(title, html, MappingProxyType(parts))
+    return ManualDocument(title, html, MappingProxyType(parts), tuple(_sections(body)))
+
+
+def find(words: str) -> list[ManualHit]:
+    """Return the sections with all words, at most `HITS_MAX`: those with words in their title and heading come first.
+
+    A word also fits the beginning of a longer one, in upper and lower case.
+    """
+    parts = words.lower().split()[:WORDS_MAX]
+    patterns = [re.compile(rf"(?<!\w){re.escape(word)}", re.IGNORECASE) for word in parts]
+    if not patterns:
+        return []
+    ranked: list[tuple[int, ManualHit]] = []
+    for name in names():
+        page = document(name)
+        for section in page.sections:
+            head = f"{page.title} {section.heading}"
+            if all(word in section.lower or word in page.title.lower() for word in parts) and all(
+                pattern.search(head) or pattern.search(section.text) for pattern in patterns
+            ):
+                # A heading names what its section is about, and a title only what the page is about.
+                in_heading = sum(bool(pattern.search(section.heading or page.title)) for pattern in patterns)
+                in_title = sum(bool(pattern.search(page.title)) for pattern in patterns)
+                href = f"/docs/{name}" + (f"#{section.id}" if section.id else "")
+                hit = ManualHit(page.title, section.heading, href, _excerpt(section.text, patterns))
+                ranked.append((-2 * in_heading - in_title, hit))
+    return [hit for _, hit in sorted(ranked, key=lambda pair: pair[0])[:HITS_MAX]]
+
+
+def _excerpt(text: str, patterns: Sequence[re.Pattern[str]]) -> str:
+    match = next(filter(None, (pattern.search(text) for pattern in patterns)), None)
+    start = max(0, match.start() - EXCERPT // 3) if match else 0
+    start = text.rfind(" ", 0, start) + 1 if start else 0
+    end = start + EXCERPT
+    return ("… " if start else "") + text[start:end].strip() + (" …" if end < len(text) else "")
+
+
+def _sections(body: Sequence[Token]) -> Iterator[ManualSection]:
+    """Yield the sections of a page, each with its text on one line."""
+    id_, heading, texts = "", "", list[str]()
+    is_heading = False
+    for token in body:
+        if token.type == "heading_open":
+            yield ManualSection(id_, heading, " ".join(" ".join(texts).split()))
+            id_, texts, is_heading = str(token.attrs["id"]), [], True
+        elif token.type == "heading_close":
+            is_heading = False
+        elif token.type in ("inline", "fence"):
+            # A line's end is a token without content.
+            pieces = [piece.content or " " for piece in token.children or [] if not piece.type.startswith("link_")]
+            content = token.content if token.type == "fence" else "".join(pieces)
+            heading, texts = (content, texts) if is_heading else (heading, [*texts, content])
+    yield ManualSection(id_, heading, " ".join(" ".join(texts).split()))
 
 
 @cache

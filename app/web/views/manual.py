@@ -8,13 +8,18 @@ from app.web.page import Page, Reply, show
 from app.web.presenters import manual
 from app.web.visit import Visit
 
+QUERY_MAX = 100
+
 
 class Documents(Page):
+    """Lists all pages, or with words in the query the sections that have them."""
+
     access = BySession({"GET"})
     section = "docs"
 
     def get(self, visit: Visit) -> Reply:
-        return show("docs.html", groups=manual.contents())
+        words = visit.query.get("q", "").strip()[:QUERY_MAX]
+        return show("docs.html", groups=manual.contents(), words=words, hits=manual.find(words))
 
 
 class DocumentView(Page):

@@ -54,3 +54,43 @@ def test_a_link_to_a_document_has_its_title_as_words(admin: Browser) -> None:
 
 def test_a_document_is_for_those_who_are_signed_in(world: World) -> None:
     assert Browser(world).open("/docs/start").status_code == 303
+
+
+def test_words_find_the_parts_that_have_them(admin: Browser) -> None:
+    admin.open("/docs?q=WEBHOOK+signat")
+
+    first = re.search(r'<ul class="found"><li><a href="([^"]+)">', admin.page)
+    assert first is not None
+    assert first[1].startswith("/docs/webhooks")
+    path, _, anchor = first[1].partition("#")
+    admin.open(path)
+    assert not anchor or f'id="{anchor}"' in admin.page
+
+
+def test_words_that_nothing_has_find_nothing_and_all_pages_stay(admin: Browser) -> None:
+    admin.open("/docs?q=%3Cb%3Enothing%3C%2Fb%3E+like+it")
+
+    assert "No part of the documentation has all of the words “<b>nothing</b> like it”." in admin.text
+    assert "<b>nothing" not in admin.page
+    assert 'href="/docs/start"' in admin.page
+
+
+def test_a_heading_with_the_word_comes_before_a_text_with_it() -> None:
+    hits = manual.find("calibrations")
+
+    assert hits[0].heading.startswith("Calibrations")
+    assert len(hits) > 1
+    assert all(len(hit.excerpt) <= manual.EXCERPT + 4 for hit in hits)
+
+
+def test_what_is_found_is_text_without_markup_and_with_its_spaces() -> None:
+    excerpts = [hit.excerpt for word in ("label", "images", "session") for hit in manual.find(word)]
+
+    assert not any("](" in excerpt or "labelpoints" in excerpt for excerpt in excerpts)
+    assert any("the label points to" in excerpt for excerpt in excerpts)
+
+
+def test_a_search_is_bounded() -> None:
+    assert len(manual.find("the")) == manual.HITS_MAX
+    assert manual.find("  ") == []
+    assert manual.find("(") is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from reprise_client.importers import CASE_CONVERTERS, CONVERTERS, PROMPTS
+from reprise_formats.importers import CASE_CONVERTERS, CONVERTERS, PROMPTS
 
 from tests.support.documents import SHOP, access, read_document, run_blocks, shell_blocks
 from tests.support.http_client import Client

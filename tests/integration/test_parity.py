@@ -22,6 +22,10 @@ SAME: dict[str, set[str]] = {
     "DeleteLabel": {f"DELETE {PROMPT}/labels/{{label}}"},
     "TestCasesPage": {f"POST {PROMPT}/replays"},
     "WriteTestCase": {f"POST {PROMPT}/test-cases"},
+    "ImportPage": {
+        f"POST {PROMPT}/test-cases/import",
+        "POST /api/public/prompts/{prompt_id}/otel/v1/traces",
+    },
     "RateSession": {"POST /api/v1/scores"},
     "RemoveRating": {"DELETE /api/v1/scores/{score_id}"},
     "SessionTestCase": {"POST /api/v1/sessions/{session_id}/test-cases"},

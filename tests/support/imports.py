@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from reprise_client.importers import CONVERTERS, Convert
-from reprise_client.importers.records import read
-from reprise_client.importers.sending import Import
+from reprise_formats.importers import CONVERTERS, Convert
+from reprise_formats.importers.records import read
+from reprise_formats.importers.sending import Import
 
 from tests.support.world import World
 

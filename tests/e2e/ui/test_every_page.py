@@ -76,6 +76,7 @@ PAGES = {
     "usage by version": "{base}/usage?by=version&days=7",
     "operations": "{base}/operations",
     "logs": "{base}/prompts/{prompt}/logs",
+    "import": "{base}/prompts/{prompt}/import",
     "session": "{base}/sessions/{session}",
     "span": "{base}/sessions/{session}/spans/bbbbbbbbbbbbbbbb",
     "text of a session": "{base}/sessions/{session}/turns/1/texts/user",
@@ -107,6 +108,8 @@ PAGES = {
     "account": "/account",
     "design": "/design",
     "documents": "/docs",
+    "documents with a word": "/docs?q=webhook",
+    "documents, nothing found": "/docs?q=nothing+like+it",
     "document": "/docs/connect",
 }
 # Where only the width of a page matters: 320 is a small phone, and 640 half a screen, as at a zoom of 200 %.

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from reprise_client.importers.otlp import Otlp, UploadedContents
+from reprise_formats.importers.otlp import Otlp, UploadedContents
 
 from tests.integration.replays.recording import prompt
 from tests.support.imports import import_file, said, sessions

@@ -29,6 +29,7 @@ VIEWERS_SEND = {f"{PROMPT}/preview"}
 MEMBERS_OPEN = {
     f"{PROJECT}/prompts/new",
     f"{PROMPT}/experiments/new",
+    f"{PROMPT}/import",
     f"{PROMPT}/labels",
     f"{PROMPT}/test-cases/new",
     f"{SESSION}/test-case",

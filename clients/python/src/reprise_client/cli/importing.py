@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,21 +13,20 @@ from urllib.parse import quote
 
 import click
 from reprise_formats.formats import plural
+from reprise_formats.importers import CASE_CONVERTERS, CONVERTERS, PROMPTS, Convert, otlp
+from reprise_formats.importers.files import UnreadableFile, records_of
+from reprise_formats.importers.records import read
+from reprise_formats.importers.sending import Import
 
 from reprise_client.cli import terminal
 from reprise_client.cli.failures import CouldNotRun, RefusedRequest
 from reprise_client.cli.replay import key_option, url_option
-from reprise_client.importers import CASE_CONVERTERS, CONVERTERS, PROMPTS, Convert, otlp, promptfoo, promptfoo_csv
-from reprise_client.importers.records import ImportedRecord, read
-from reprise_client.importers.sending import Import
-from reprise_client.text_files import decoded
 
 if TYPE_CHECKING:
     from reprise_client.cli.remote import Remote
 
 # The message for a file in which nothing is right.
 _REPORTED = 100
-TEXT_BYTES = 16 * 1024 * 1024
 
 
 @click.command("import")
@@ -126,24 +125,32 @@ def _import_sessions(
             if strict and run.failed:
                 break
     finally:
-        _summarize(run)
+        terminal.echo(run.summary)
     return run.failed
 
 
 def _import_cases(
     tool: str, instance: Remote, files: Sequence[io.BufferedReader], prompt_id: int, strict: bool
 ) -> bool:
-    from reprise_client.importers.storing import CaseImport
+    from reprise_formats.importers.storing import CaseImport
 
-    run = CaseImport(instance, prompt_id, CASE_CONVERTERS[tool], _reporter(), RefusedRequest)
-    run.run(chain.from_iterable(_records(tool, file) for file in files), strict=strict)
-    failed = [f"{plural(run.failed, 'record')} not imported"] if run.failed else []
-    terminal.echo("Imported " + ", ".join([plural(run.stored, "test case"), *failed]) + ".")
+    run = CaseImport(
+        instance.draft(prompt_id)[0]["placeholderDefinitions"],
+        CASE_CONVERTERS[tool],
+        lambda document: instance.post(f"/api/v1/prompts/{prompt_id}/test-cases/import", document),
+        _reporter(),
+        RefusedRequest,
+    )
+    try:
+        run.run(chain.from_iterable(records_of(tool, file, file.name) for file in files), strict=strict)
+    except UnreadableFile as error:
+        raise CouldNotRun(str(error)) from error
+    terminal.echo(run.summary)
     return bool(run.failed)
 
 
 def _import_prompts(instance: Remote, files: Sequence[io.BufferedReader], strict: bool) -> bool:
-    from reprise_client.importers.storing import PromptImport
+    from reprise_formats.importers.storing import PromptImport
 
     run = PromptImport(instance, _reporter(), RefusedRequest)
     run.run(chain.from_iterable(map(read, files)), strict=strict)
@@ -151,25 +158,6 @@ def _import_prompts(instance: Remote, files: Sequence[io.BufferedReader], strict
     failed = [f"{run.failed} not imported"] if run.failed else []
     terminal.echo("Imported " + ", ".join([*parts, *failed]) + ".")
     return bool(run.failed)
-
-
-def _records(tool: str, file: io.BufferedReader) -> Iterator[ImportedRecord]:
-    if tool != "promptfoo":
-        return read(file)
-    if file.name.lower().endswith(".csv"):
-        return promptfoo_csv.records(_text(file), file.name)
-    return promptfoo.records(_text(file), file.name)
-
-
-def _text(file: io.BufferedReader) -> str:
-    """Return the text of a YAML or CSV file. Raises `CouldNotRun` if it is too large or no text."""
-    content = file.read(TEXT_BYTES + 1)
-    if len(content) > TEXT_BYTES:
-        raise CouldNotRun(f"{file.name} is larger than {TEXT_BYTES // 1024 // 1024} MiB.")
-    try:
-        return decoded(content).text
-    except UnicodeDecodeError as error:
-        raise CouldNotRun(f"{file.name}: {error}") from error
 
 
 def _reporter() -> Callable[[str], None]:
@@ -184,12 +172,3 @@ def _reporter() -> Callable[[str], None]:
             terminal.echo("What else can't be imported is counted and not listed.", err=True)
 
     return report
-
-
-def _summarize(run: Import) -> None:
-    parts = [plural(run.sessions, "session"), plural(run.spans, "span")]
-    if run.rejected:
-        parts.append(f"{plural(run.rejected, 'span')} rejected")
-    if run.unread:
-        parts.append(f"{plural(run.unread, 'record')} not readable")
-    terminal.echo("Imported " + ", ".join(parts) + ".")

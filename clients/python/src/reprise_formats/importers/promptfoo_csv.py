@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from reprise_client.importers.records import ImportedRecord
+from reprise_formats.importers.records import ImportedRecord
 
 # A cell may be as long as a file: the limit of Python's reader is 128 KiB.
 CELL_MAX = 16 * 1024 * 1024

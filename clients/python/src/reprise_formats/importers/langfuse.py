@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from reprise_client.importers.spans import ImportedSpan, Unreadable, object_in, text, text_of
-from reprise_client.importers.times import nanoseconds
+from reprise_formats.importers.spans import ImportedSpan, Unreadable, object_in, text, text_of
+from reprise_formats.importers.times import nanoseconds
 
 _UPPER = re.compile("[A-Z]")
 # The span of a trace: no observation has such an id.

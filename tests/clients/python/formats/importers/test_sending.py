@@ -11,9 +11,9 @@ import httpx
 import pytest
 from reprise_client.cli.failures import CouldNotRun
 from reprise_client.cli.remote import Remote
-from reprise_client.importers.records import ImportedRecord
-from reprise_client.importers.sending import BATCH_BYTES, BATCH_SPANS, Import
-from reprise_client.importers.spans import ImportedSpan
+from reprise_formats.importers.records import ImportedRecord
+from reprise_formats.importers.sending import BATCH_BYTES, BATCH_SPANS, Import
+from reprise_formats.importers.spans import ImportedSpan
 
 
 def convert(record: Any, at_ns: int) -> list[ImportedSpan]:

@@ -7,10 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from reprise_formats.importers.datasets import content_text
+from reprise_formats.importers.spans import Unreadable, object_in, required
 from reprise_formats.placeholders import keys_in
-
-from reprise_client.importers.datasets import content_text
-from reprise_client.importers.spans import Unreadable, object_in, required
 
 # Langfuse's own label of the newest version.
 _LATEST = "latest"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from reprise_client.importers import langfuse_prompts, promptfoo
-from reprise_client.importers.datasets import NAME_MAX, ImportedCase, braintrust_row, langsmith_example
-from reprise_client.importers.spans import Unreadable
+from reprise_formats.importers import langfuse_prompts, promptfoo
+from reprise_formats.importers.datasets import NAME_MAX, ImportedCase, braintrust_row, langsmith_example
+from reprise_formats.importers.spans import Unreadable
 
 
 @pytest.mark.parametrize(

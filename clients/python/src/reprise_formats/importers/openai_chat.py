@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-from reprise_client.importers.spans import ImportedSpan, Unreadable, json_text, object_in, text_of
+from reprise_formats.importers.spans import ImportedSpan, Unreadable, json_text, object_in, text_of
 
 # Turns are a millisecond apart, and the spans of a turn a microsecond, in the order of the messages.
 _TURN_NS = 1_000_000

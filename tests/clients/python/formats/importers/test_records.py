@@ -8,8 +8,8 @@ import json
 from typing import Any
 
 import pytest
-from reprise_client.importers import records
-from reprise_client.importers.records import ImportedRecord, read
+from reprise_formats.importers import records
+from reprise_formats.importers.records import ImportedRecord, read
 
 
 def reader(content: bytes) -> io.BufferedReader:

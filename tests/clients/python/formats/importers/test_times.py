@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from reprise_client.importers.times import nanoseconds
+from reprise_formats.importers.times import nanoseconds
 
 NOON = 1_767_268_800 * 10**9
 

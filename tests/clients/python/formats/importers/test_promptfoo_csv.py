@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from reprise_client.importers import promptfoo, promptfoo_csv
-from reprise_client.importers.spans import Unreadable
+from reprise_formats.importers import promptfoo, promptfoo_csv
+from reprise_formats.importers.spans import Unreadable
 
 FILE = """question,tone,__expected,__expected2,__description
 Where is 17?,formal,contains: Oslo,,Order

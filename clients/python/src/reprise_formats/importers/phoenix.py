@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from reprise_client.importers.spans import ImportedSpan, Unreadable, in_json, object_in, required, text
-from reprise_client.importers.times import nanoseconds
+from reprise_formats.importers.spans import ImportedSpan, Unreadable, in_json, object_in, required, text
+from reprise_formats.importers.times import nanoseconds
 
 _COLUMN = "attributes."
 _KIND = "openinference.span.kind"

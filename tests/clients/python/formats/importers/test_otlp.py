@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from reprise_client.importers import otlp
-from reprise_client.importers.otlp import CONTENT_BYTES, Otlp, UploadedContents
-from reprise_client.importers.spans import Unreadable
+from reprise_formats.importers import otlp
+from reprise_formats.importers.otlp import CONTENT_BYTES, Otlp, UploadedContents
+from reprise_formats.importers.spans import Unreadable
 
 INPUT = "gen_ai.input.messages"
 MESSAGES = [{"role": "user", "parts": [{"type": "text", "content": "Where is A-1? 🚚"}]}, {"role": "system"}]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from reprise_client.importers.datasets import QUESTIONS, ImportedCase
-from reprise_client.importers.records import ImportedRecord
-from reprise_client.importers.spans import Unreadable, json_text, text_of
+from reprise_formats.importers.datasets import QUESTIONS, ImportedCase
+from reprise_formats.importers.records import ImportedRecord
+from reprise_formats.importers.spans import Unreadable, json_text, text_of
 
 # The checks of assertions, and the statements by which a judge decides several of them together.
 _CHECKS = {"equals": "strict", "contains": "contains", "icontains": "contains", "regex": "regex"}
@@ -36,7 +36,7 @@ def records(text: str, place: str) -> Iterator[ImportedRecord]:
     """Yield the tests of a file, merged with the defaults of its configuration."""
     import yaml
 
-    from reprise_client.importers import bounded_yaml
+    from reprise_formats.importers import bounded_yaml
 
     try:
         content = bounded_yaml.load(text)

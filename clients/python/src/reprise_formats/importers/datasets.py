@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
-from reprise_client.importers.spans import Unreadable, in_json, json_text, object_in, text
+from reprise_formats.importers.spans import Unreadable, in_json, json_text, object_in, text
 
 FORMAT = "reprise.test-case/3"
 NAME_MAX, TITLE_MAX = 128, 80

@@ -6,13 +6,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 from urllib.parse import quote
 
-from reprise_client.importers.datasets import ConvertCase, ImportedCase
-from reprise_client.importers.langfuse_prompts import ImportedVersion, by_name, convert
-from reprise_client.importers.records import ImportedRecord
-from reprise_client.importers.spans import Unreadable
+from reprise_formats.formats import plural
+from reprise_formats.importers.datasets import ConvertCase, ImportedCase
+from reprise_formats.importers.langfuse_prompts import ImportedVersion, by_name, convert
+from reprise_formats.importers.records import ImportedRecord
+from reprise_formats.importers.spans import Unreadable
 
 Report = Callable[[str], None]
 Refusal = type[Exception]
+Store = Callable[[dict[str, Any]], object]
+"""Stores a test case in the format of an exported one."""
 
 
 class Api(Protocol):
@@ -28,15 +31,27 @@ class Api(Protocol):
 class CaseImport:
     """Imports test cases into a prompt. A test case of the same name, as of an earlier import, is replaced."""
 
-    def __init__(self, api: Api, prompt_id: int, convert: ConvertCase, report: Report, refusal: Refusal) -> None:
-        self._api, self._convert, self._report, self._refusal = api, convert, report, refusal
-        self._path = f"/api/v1/prompts/{prompt_id}/test-cases/import"
-        definitions = api.draft(prompt_id)[0]["placeholderDefinitions"]
+    def __init__(
+        self,
+        placeholders: Iterable[Mapping[str, Any]],
+        convert: ConvertCase,
+        store: Store,
+        report: Report,
+        refusal: Refusal,
+    ) -> None:
+        """`placeholders` are those of the prompt's draft, as the API shows them. `store` may raise `refusal`."""
+        self._convert, self._store_case, self._report, self._refusal = convert, store, report, refusal
         self._names = {
             definition["key"]: {value["content"]: value["name"] for value in definition["values"]}
-            for definition in definitions
+            for definition in placeholders
         }
         self.stored = self.failed = 0
+
+    @property
+    def summary(self) -> str:
+        """What was imported and what was not, as a sentence."""
+        failed = [f"{plural(self.failed, 'record')} not imported"] if self.failed else []
+        return "Imported " + ", ".join([plural(self.stored, "test case"), *failed]) + "."
 
     def run(self, records: Iterable[ImportedRecord], *, strict: bool = False) -> None:
         for record in records:
@@ -53,7 +68,7 @@ class CaseImport:
         if record.problem:
             raise Unreadable(record.problem)
         case = self._convert(record.value)
-        self._api.post(self._path, case.document(self._placeholders(record.place, case)))
+        self._store_case(case.document(self._placeholders(record.place, case)))
         for part in case.left_out:
             self._report(f"{record.place}: {part} is left out")
 

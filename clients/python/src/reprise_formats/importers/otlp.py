@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from reprise_client.importers.spans import Unreadable, json_text, sent_span_id, sent_trace_id, text
+from reprise_formats.importers.spans import Unreadable, json_text, sent_span_id, sent_trace_id, text
 
 CONTENT_BYTES = 16 * 1024 * 1024
 """The largest file of contents."""

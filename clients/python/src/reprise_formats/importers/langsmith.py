@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from reprise_client.importers.spans import ImportedSpan, object_in, required, text, text_of
-from reprise_client.importers.times import nanoseconds
+from reprise_formats.importers.spans import ImportedSpan, object_in, required, text, text_of
+from reprise_formats.importers.times import nanoseconds
 
 # The names that LangSmith itself groups runs by, its first choice first. A run's `session_id` is that of a project.
 _THREAD = ("thread_id", "session_id", "conversation_id")

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from reprise_client.importers import Convert
-from reprise_client.importers.records import ImportedRecord
-from reprise_client.importers.spans import Sendable, Unreadable, object_in
+from reprise_formats.formats import plural
+from reprise_formats.importers import Convert
+from reprise_formats.importers.records import ImportedRecord
+from reprise_formats.importers.spans import Sendable, Unreadable, object_in
 
 BATCH_BYTES = 4 * 1024 * 1024
 BATCH_SPANS = 500
@@ -75,6 +76,16 @@ class Import:
     @property
     def failed(self) -> bool:
         return bool(self.unread or self.rejected)
+
+    @property
+    def summary(self) -> str:
+        """What was imported and what was not, as a sentence."""
+        parts = [plural(self.sessions, "session"), plural(self.spans, "span")]
+        if self.rejected:
+            parts.append(f"{plural(self.rejected, 'span')} rejected")
+        if self.unread:
+            parts.append(f"{plural(self.unread, 'record')} not readable")
+        return "Imported " + ", ".join(parts) + "."
 
     def _encoded(self, records: Iterable[ImportedRecord], at_ns: int) -> Iterator[_Encoded]:
         for number, record in enumerate(records):

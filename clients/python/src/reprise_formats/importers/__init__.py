@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from reprise_client.importers import datasets, langfuse, langsmith, openai_chat, otlp, phoenix, promptfoo
-from reprise_client.importers.datasets import ConvertCase
-from reprise_client.importers.spans import Sendable
+from reprise_formats.importers import datasets, langfuse, langsmith, openai_chat, otlp, phoenix, promptfoo
+from reprise_formats.importers.datasets import ConvertCase
+from reprise_formats.importers.spans import Sendable
 
 Convert = Callable[[Mapping[str, Any], int], Sequence[Sendable]]
 """Accepts a record, and the time in Unix nanoseconds that counts where it has none. Raises `Unreadable`."""

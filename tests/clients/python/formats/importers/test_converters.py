@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from reprise_client.importers import CONVERTERS
-from reprise_client.importers.spans import ImportedSpan, Unreadable, to_otlp
+from reprise_formats.importers import CONVERTERS
+from reprise_formats.importers.spans import ImportedSpan, Unreadable, to_otlp
 
 AT_NS = 10**18
 JSON = st.recursive(

@@ -101,7 +101,7 @@ def noticed(figures: AuditFigures, decided_by: str) -> str:
     """Return the sentence that every verdict has; `decided_by` names the judge or the check."""
     share = figures.planted
     if not share.probes:
-        return f"{decided_by} was not audited: the test cases have no text in which an error can be planted."
+        return f"{decided_by} could not be audited: the test cases have no text in which an error can be planted."
     low, high = (round(100 * bound) for bound in share.interval)
     left = f" A person has to decide on {share.undecided} more." if share.undecided else ""
     return f"{decided_by} noticed {share.right} of {share.probes} planted errors ({low}–{high} %).{left}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
@@ -122,6 +123,14 @@ def coded(sentence: str) -> Markup:
     return Markup().join(Markup("<code>{}</code>").format(text) if at % 2 else text for at, text in enumerate(pieces))
 
 
+_ENDS = re.compile(r"(?<=[@._/:+-])(?=\w)")
+
+
+def breakable(text: str) -> Markup:
+    """Mark where the lines of a long word, such as an e-mail address or an id, may end: after its marks."""
+    return Markup("<wbr>").join(_ENDS.split(text))
+
+
 def detail(value: Any) -> str:
     """Format a detail of an entry in the audit log."""
     if isinstance(value, bool):
@@ -134,6 +143,6 @@ def detail(value: Any) -> str:
 
 
 _NUMBERS = (cost, duration, number, percent, plural, size, usd)
-_TEXTS = (coded, detail, exact, failing, host, iso, model, pretty, shell_word, short, tool_name, zone_name)
+_TEXTS = (breakable, coded, detail, exact, failing, host, iso, model, pretty, shell_word, short, tool_name, zone_name)
 _ALL = (*_NUMBERS, *_TEXTS, from_ns)
 FILTERS: dict[str, Callable[..., Any]] = {function.__name__: function for function in _ALL}

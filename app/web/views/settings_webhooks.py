@@ -65,6 +65,7 @@ class WebhookView(SettingsPage):
             chosen=visit.sent.texts("events") if resent else webhook.events,
             enabled=visit.sent.flag("enabled") if resent else webhook.enabled,
             deliveries=page.entries,
+            now=self.container.now(),
             pages=visit.pages(page.next_cursor),
             labels_of_events=dict(EVENTS),
         )

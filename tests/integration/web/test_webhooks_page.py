@@ -118,3 +118,17 @@ def test_an_alert_rule_is_made_in_percent_and_removed_by_forms(world: World, adm
     admin.open(f"{path}/{rule.id}/remove")
     assert admin.send(f"{path}/{rule.id}/remove").status_code == 303
     assert world.count("alert_rules") == 0
+
+
+def test_the_reason_of_a_failed_delivery_is_also_shown_on_a_phone(
+    world: World, admin: Browser, page: str, receiver: Receiver
+) -> None:
+    form = {"url": "http://receiver.invalid/", "events": "version.committed", "format": "json", "enabled": "on"}
+    assert admin.send(page, do="save", **form).status_code == 303
+    assert admin.send(page, do="test").status_code == 303
+    deliver(world)
+
+    admin.open(page)
+
+    assert '<span class="sub narrow-only">The name of the host was not found.' in admin.page
+    assert re.search(r"1 attempt, next (in|within) ", admin.text)

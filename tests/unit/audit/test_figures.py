@@ -51,5 +51,5 @@ def test_without_probes_there_are_no_figures() -> None:
     figures = figures_of([])
 
     assert (figures.kappa, figures.accuracy, figures.constant) == (None, None, None)
-    assert "was not audited" in noticed(figures, "The judge")
+    assert "could not be audited" in noticed(figures, "The judge")
     assert cohens_kappa([("passed", "passed")] * 3) is None

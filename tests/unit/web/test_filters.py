@@ -119,3 +119,17 @@ def test_what_is_between_backticks_is_code_and_markup_is_text() -> None:
     assert filters.coded("<b>") == "&lt;b&gt;"
     assert filters.coded("A tool with a `: `b` <i>") == "A tool with a `: `b` &lt;i&gt;"
     assert filters.coded("") == ""
+
+
+@pytest.mark.parametrize(
+    ("word", "html"),
+    [
+        ("admin@reprise.local", "admin@<wbr>reprise.<wbr>local"),
+        ("user-17_b", "user-<wbr>17_<wbr>b"),
+        ("<b>@x.org", "&lt;b&gt;@<wbr>x.<wbr>org"),
+        ("plain", "plain"),
+        ("", ""),
+    ],
+)
+def test_a_long_word_may_end_its_line_after_a_mark(word: str, html: str) -> None:
+    assert filters.breakable(word) == html

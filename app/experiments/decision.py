@@ -47,7 +47,7 @@ class _Experiment:
             regressed=self._regressed,
             p_value=exp(-self._walk.log_wealth) if self._walk.regression else None,
             targets=tuple(self._target(index, is_decided=verdict is not None) for index in range(len(self.cases))),
-            detectable=self._reasons.detectable,
+            detectable=None if self.design.compares_nothing else self._reasons.detectable,
             blind=tuple(self._blind),
             sighted=self._sighted,
         )
@@ -81,6 +81,8 @@ class _Experiment:
 
     @cached_property
     def _open(self) -> set[int]:
+        if self.design.compares_nothing:
+            return {index for index, case in enumerate(self.cases) if not case.candidate}
         return {*self._walk.open, *self._played_next}
 
     @cached_property
@@ -103,6 +105,9 @@ class _Experiment:
 
     @cached_property
     def _blind(self) -> list[int]:
+        if self.design.compares_nothing:
+            trials = [case.candidate for case in self.cases]
+            return [i for i, played in enumerate(trials) if played and not any(trial.passed for trial in played)]
         return [index for index, state in enumerate(self._walk.states) if state == "blind"]
 
     @property
@@ -127,9 +132,10 @@ class _Experiment:
     def _verdict(self) -> tuple[Verdict | None, str | None]:
         if failure := self._failure():
             return "failed", failure
+        is_over = not self._open if self.design.compares_nothing else self._walk.verdict == "passed" and not self._open
         if obstacle := self._obstacle():
             return "inconclusive", obstacle
-        if self._walk.verdict == "passed" and not self._open:
+        if is_over:
             return self._passed()
         if self.exhausted is not None:
             return "inconclusive", self._reasons.exhausted(self.exhausted)
@@ -158,6 +164,8 @@ class _Experiment:
         return self._reasons.blind(len(self._unseen), _undecided(self._unseen))
 
     def _passed(self) -> tuple[Verdict, str]:
+        if self.design.compares_nothing:
+            return "passed", self._reasons.same()
         ratio, allowed = _slowdown(self.cases), self.design.max_slowdown
         if ratio is not None and allowed is not None and ratio > allowed:
             return "failed", self._reasons.slow(ratio, allowed)
@@ -165,6 +173,8 @@ class _Experiment:
 
     def _target(self, index: int, *, is_decided: bool) -> tuple[int, int]:
         candidate, baseline = len(self.cases[index].candidate), len(self.cases[index].baseline)
+        if self.design.compares_nothing and not is_decided:
+            return max(1, candidate), max(1, baseline)
         wanted = self._walk.next_end
         if is_decided or wanted is None or index not in self._played_next:
             return candidate, baseline

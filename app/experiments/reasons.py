@@ -59,6 +59,9 @@ class Reasons:
     def passed(self) -> str:
         return f"A step that fails more than {percent(self.detectable or 1)} of the time would have shown."
 
+    def same(self) -> str:
+        return "The candidate is the same as the baseline."
+
     def _of(self, count: int) -> str:
         return "the test case" if self.cases == 1 else f"{count} of {self.cases} test cases"
 

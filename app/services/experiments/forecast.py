@@ -12,6 +12,7 @@ from sqlalchemy import Connection
 
 from app.errors import Invalid
 from app.models import case_snapshots, experiment_replays, prompt_versions
+from app.services.experiments.plan import Repeats
 from app.services.experiments.request import NewExperiment, numbers_of, require_bounded
 from app.services.experiments.standing import REPLAYS_MAX, REUSED_FOR
 from app.services.replays.candidates import CandidateContent
@@ -115,7 +116,8 @@ class Forecaster:
     def forecast(self, new: NewExperiment) -> Forecast:
         """Return the forecast for the numbers of a request; raises `Invalid` for too many replays."""
         numbers = numbers_of(new, has_baseline=self.has_baseline, earlier=self.earlier)
-        repeats, series = numbers.repeats, len(self.entries) * len(self.reusable)
+        is_played_once = self.compares_nothing and new.min_pass_rate is None
+        repeats, series = Repeats(1, 1) if is_played_once else numbers.repeats, len(self.entries) * len(self.reusable)
         require_bounded(series, numbers)
         least, most = self._new_replays(repeats.min), self._new_replays(repeats.max)
         return Forecast(

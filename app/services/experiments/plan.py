@@ -48,7 +48,7 @@ class Numbers(msgspec.Struct, frozen=True, rename="camel"):
     audit_id: int | None = None
     watched_by: int | None = None
 
-    def design(self, *, has_baseline: bool) -> Design:
+    def design(self, *, has_baseline: bool, compares_nothing: bool = False) -> Design:
         return Design(
             repeats_min=self.repeats.min,
             repeats_max=self.repeats.max,
@@ -59,6 +59,7 @@ class Numbers(msgspec.Struct, frozen=True, rename="camel"):
             has_baseline=has_baseline,
             min_sighted=self.min_sighted,
             candidates=max(1, len(self.candidates)),
+            compares_nothing=compares_nothing,
         )
 
 
@@ -138,7 +139,13 @@ class Plan:
 
     @cached_property
     def design(self) -> Design:
-        return self.numbers.design(has_baseline=BASELINE in self.snapshots)
+        has_baseline = BASELINE in self.snapshots
+        # A share of passes has to be measured.
+        is_measured = self.numbers.min_pass_rate is not None or self.is_program
+        is_one = len(set(self.snapshots.values())) == 1
+        return self.numbers.design(
+            has_baseline=has_baseline, compares_nothing=has_baseline and is_one and not is_measured
+        )
 
     @property
     def is_program(self) -> bool:

@@ -133,9 +133,21 @@ def test_a_forecast_names_a_candidate_that_equals_its_baseline(world: World, pro
         return found
 
     assert compares_nothing()
+    assert world.post(path, json={"detect": 0.01}).json["replays"] == {"min": 2, "max": 2}
     assert not compares_nothing(baseline=None)
     world.patch(f"/api/v1/prompts/{prompt_id}", json={"value": "Be brief."})
     assert not compares_nothing()
+
+
+def test_a_candidate_that_equals_its_baseline_is_played_once(world: World, upstream: Upstream, prompt_id: int) -> None:
+    answering(upstream)
+
+    same = run(world, prompt_id, detect=0.01)
+    measured = run(world, prompt_id, detect=0.5, minPassRate=0.5)
+
+    assert (same["verdict"], same["reason"]) == ("passed", "The candidate is the same as the baseline.")
+    assert [case["candidate"]["runs"] for case in same["testCases"]] == [1, 1]
+    assert {case["candidate"]["runs"] for case in measured["testCases"]} == {4}
 
 
 def test_a_forecast_counts_replays_calls_and_costs_and_plays_nothing(

@@ -109,7 +109,7 @@ def test_equal_contents_are_played_once_for_both_sides(world: World, upstream: U
     case(world, prompt_id)
     behave(upstream, PING)
 
-    found = run(world, prompt_id)
+    found = run(world, prompt_id, minPassRate=0.5)
 
     assert (verdict(found), len(upstream.requests)) == (("finished", "passed"), 4)
     sides = found["testCases"][0]

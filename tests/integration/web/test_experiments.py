@@ -149,6 +149,7 @@ def test_the_form_forecasts_replays_and_costs_before_it_starts_anything(
     world: World, admin: Browser, prompt_id: int
 ) -> None:
     form = f"{admin.base}/prompts/{prompt_id}/experiments/new"
+    lose_the_tool(world, prompt_id)
     page = read(admin, form)
     assert page.index("Smallest regression to detect") < page.index("Compare with")
     assert "one time in four9 to 90" in page
@@ -166,7 +167,7 @@ def test_the_form_warns_of_a_candidate_that_equals_what_it_is_compared_with(
 ) -> None:
     form = f"{admin.base}/prompts/{prompt_id}/experiments/new"
     first = world.get(f"/api/v1/prompts/{prompt_id}").json["commitHash"]
-    warning = "this experiment costs replays and can find no difference"
+    warning = "this experiment can find no difference and plays each test case once"
     assert f"The draft equals the version that it is compared with, so {warning}" in read(admin, form)
     assert f"The version would be compared with itself, so {warning}" in read(admin, f"{form}?candidate={first}")
     assert warning not in read(admin, f"{form}?baseline=none")

@@ -421,3 +421,31 @@ def test_every_alpha_and_pass_rate_decides(alpha: float, rate: float | None) -> 
         design = replace(DESIGN, alpha=alpha, min_pass_rate=rate)
 
         assert decide(design, [case(results, "P" * len(results))]).classes
+
+
+SAME = replace(DESIGN, compares_nothing=True)
+
+
+def test_of_two_sides_that_are_one_each_test_case_is_played_once() -> None:
+    begun = decide(SAME, [case("", ""), case("P", "P")])
+    over = decide(SAME, [case("P", "P"), case("F", "F")])
+
+    assert (begun.verdict, begun.targets, begun.classes) == (None, ((1, 1), (1, 1)), ("undecided", "stable_pass"))
+    assert (over.verdict, over.reason) == ("passed", "The candidate is the same as the baseline.")
+    assert (over.blind, over.sighted, over.detectable) == ((1,), 1, None)
+    assert over.targets == ((1, 1), (1, 1))
+
+
+def test_a_violation_fails_also_where_two_sides_are_one() -> None:
+    assert decide(SAME, [case("V", "V"), case("", "")]).verdict == "failed"
+
+
+@pytest.mark.parametrize("result", ["F", "R", "O"])
+def test_two_sides_that_are_one_are_undecided_if_no_test_case_passes(result: str) -> None:
+    assert decide(SAME, [case(result, result)]).verdict == "inconclusive"
+
+
+def test_two_sides_that_are_one_are_undecided_if_no_more_may_be_played() -> None:
+    decision = decide(SAME, [case("P", "P"), case("", "")], exhausted="the cost reached $0.50")
+
+    assert decision.verdict == "inconclusive"

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from sqlalchemy import Connection, bindparam, or_, update
 
-from app.experiments.cron import Due, latest_due, next_due, zone_of
+from app.experiments.cron import Due, latest_due, next_due
 from app.models import experiment_replays, experiments, schedules, usage, webhook_deliveries
 from app.models.base import Timestamp
 from app.models.replays import replays
@@ -169,7 +169,7 @@ def believes_a_clock_that_was_ahead(patch: pytest.MonkeyPatch) -> None:
 
     def after_all(self: ScheduleService, connection: Connection, row: ScheduleRow) -> Due | None:
         now = self.earlier_now(connection, self.now())
-        return latest_due(row.cron, zone_of(row.timezone), after=max(row.since, row.served_at or row.since), now=now)
+        return latest_due(row.cron, ZoneInfo(row.timezone), after=max(row.since, row.served_at or row.since), now=now)
 
     patch.setattr(ScheduleService, "_due", after_all)
 

@@ -7,13 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from unittest.mock import patch
+from zoneinfo import ZoneInfo
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 from sqlalchemy import update
 
-from app.experiments.cron import latest_due, next_due, zone_of
+from app.experiments.cron import latest_due, next_due
 from app.models.experiments import experiments
 from app.models.schedules import ScheduleRunRow
 from app.services.experiments import schedules as service
@@ -100,7 +101,7 @@ def machine(world: World) -> type[RuleBasedStateMachine]:
                 connection.execute(of_project.values(status="cancelled"))
 
         def latest(self, now: datetime) -> datetime | None:
-            due = latest_due(self.cron, zone_of(ZONE), after=START, now=now)
+            due = latest_due(self.cron, ZoneInfo(ZONE), after=START, now=now)
             return due.at if due else None
 
         @invariant()
@@ -110,7 +111,7 @@ def machine(world: World) -> type[RuleBasedStateMachine]:
             runs = self.runs()
             assert max(Counter(run.due_at for run in runs).values(), default=1) == 1
             for run in runs:
-                assert next_due(self.cron, zone_of(ZONE), run.due_at - timedelta(minutes=1)) == run.due_at
+                assert next_due(self.cron, ZoneInfo(ZONE), run.due_at - timedelta(minutes=1)) == run.due_at
                 assert (run.experiment_id is None) == (run.reason is not None)
             started = [run.experiment_id for run in runs if run.experiment_id is not None]
             assert len(set(started)) == len(started) == self.project.count("experiments")

@@ -224,6 +224,7 @@ def statements(size: int) -> Work:
         f"insert into t select {', '.join(f'x.a{n}' for n in many)} from u x {'join v on v.a = u.b ' * size}limit 1, 2",
         f"delete from t where {' or '.join(f'a = {n}' for n in many)} and {' and '.join(f'b <> {n}' for n in many)}",
         f"delete from t where a in ({', '.join(map(str, many))}) or {'not ' * size} b = 1",
+        f"delete from t where ({' or '.join(f'a{n} < b' for n in many)}) = false",
         f"delete from t where {'c.' * size}a = {'- ' * size}1{'::int' * size}{' + 1' * size}{' * 2' * size}",
         f"delete from t where a = case {'when b = 1 then 2 ' * size} else 3 end and f({', '.join(map(str, many))}) = 1",
         f"delete from t where (a, b) = ({', '.join(map(str, many))}) and {'(' * size}a = 1{')' * size}",

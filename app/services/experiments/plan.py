@@ -140,8 +140,8 @@ class Plan:
     @cached_property
     def design(self) -> Design:
         has_baseline = BASELINE in self.snapshots
-        # A share of passes has to be measured.
-        is_measured = self.numbers.min_pass_rate is not None or self.is_program
+        # A share of passes has to be measured. The mutants of a guard map are compared, but are not stored beforehand.
+        is_measured = self.numbers.min_pass_rate is not None or self.is_program or not self.compared
         is_one = len(set(self.snapshots.values())) == 1
         return self.numbers.design(
             has_baseline=has_baseline, compares_nothing=has_baseline and is_one and not is_measured

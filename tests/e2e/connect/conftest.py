@@ -19,7 +19,7 @@ from tests.support.deployment import EmbeddedServer, environment
 from tests.support.http_client import Client
 from tests.support.waiting import wait_until
 
-PROGRAM_TIMEOUT_S = 60
+PROGRAM_TIMEOUT_S = 300
 VARIABLES = "set -a && . ./agent.env && set +a\n"
 AGENTS = {
     "agent.mjs": f"{VARIABLES}node agent.mjs",

@@ -18,18 +18,21 @@ from app.experiments.walk import Walk
 from app.experiments.watching import decide_watch
 
 
-def decide(design: Design, cases: Sequence[CaseTrials], *, exhausted: str | None = None) -> Decision:
+def decide(
+    design: Design, cases: Sequence[CaseTrials], *, exhausted: str | None = None, has_equal_sides: bool = False
+) -> Decision:
     """Return the verdict, or the trials that are needed next. It depends only on the trials.
 
     `exhausted` is the reason why no more may be played ("the cost reached $0.50"): undecided test cases are then
-    inconclusive. A violation of the candidate fails at once. Raises `ValueError` without test cases, as nothing was
-    tested.
+    inconclusive. A violation of the candidate fails at once. If the candidate equals the baseline, each test case is
+    played once. Raises `ValueError` without test cases, as nothing was tested.
     """
     if not cases:
         raise ValueError("an experiment has one test case at least")
     if cases[0].watched is not None:
         return decide_watch(design, cases, exhausted=exhausted)
-    return _Experiment(design, cases, exhausted).decision()
+    kind = _EqualSides if has_equal_sides else _Experiment
+    return kind(design, cases, exhausted).decision()
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,7 @@ class _Experiment:
             regressed=self._regressed,
             p_value=exp(-self._walk.log_wealth) if self._walk.regression else None,
             targets=tuple(self._target(index, is_decided=verdict is not None) for index in range(len(self.cases))),
-            detectable=None if self.design.compares_nothing else self._reasons.detectable,
+            detectable=self._detectable,
             blind=tuple(self._blind),
             sighted=self._sighted,
         )
@@ -81,8 +84,6 @@ class _Experiment:
 
     @cached_property
     def _open(self) -> set[int]:
-        if self.design.compares_nothing:
-            return {index for index, case in enumerate(self.cases) if not case.candidate}
         return {*self._walk.open, *self._played_next}
 
     @cached_property
@@ -105,9 +106,6 @@ class _Experiment:
 
     @cached_property
     def _blind(self) -> list[int]:
-        if self.design.compares_nothing:
-            trials = [case.candidate for case in self.cases]
-            return [i for i, played in enumerate(trials) if played and not any(trial.passed for trial in played)]
         return [index for index, state in enumerate(self._walk.states) if state == "blind"]
 
     @property
@@ -132,10 +130,9 @@ class _Experiment:
     def _verdict(self) -> tuple[Verdict | None, str | None]:
         if failure := self._failure():
             return "failed", failure
-        is_over = not self._open if self.design.compares_nothing else self._walk.verdict == "passed" and not self._open
         if obstacle := self._obstacle():
             return "inconclusive", obstacle
-        if is_over:
+        if self._is_cleared and not self._open:
             return self._passed()
         if self.exhausted is not None:
             return "inconclusive", self._reasons.exhausted(self.exhausted)
@@ -163,9 +160,15 @@ class _Experiment:
             return None
         return self._reasons.blind(len(self._unseen), _undecided(self._unseen))
 
+    @property
+    def _is_cleared(self) -> bool:
+        return self._walk.verdict == "passed"
+
+    @property
+    def _detectable(self) -> float | None:
+        return self._reasons.detectable
+
     def _passed(self) -> tuple[Verdict, str]:
-        if self.design.compares_nothing:
-            return "passed", self._reasons.same()
         ratio, allowed = _slowdown(self.cases), self.design.max_slowdown
         if ratio is not None and allowed is not None and ratio > allowed:
             return "failed", self._reasons.slow(ratio, allowed)
@@ -173,12 +176,33 @@ class _Experiment:
 
     def _target(self, index: int, *, is_decided: bool) -> tuple[int, int]:
         candidate, baseline = len(self.cases[index].candidate), len(self.cases[index].baseline)
-        if self.design.compares_nothing and not is_decided:
-            return max(1, candidate), max(1, baseline)
         wanted = self._walk.next_end
         if is_decided or wanted is None or index not in self._played_next:
             return candidate, baseline
         return max(wanted, candidate), max(wanted, baseline) if self.design.has_baseline else baseline
+
+
+class _EqualSides(_Experiment):
+    """An experiment in which the candidate equals the baseline: each test case is played once, for violations."""
+
+    _is_cleared = True
+    _detectable = None
+
+    @cached_property
+    def _open(self) -> set[int]:
+        return {index for index, case in enumerate(self.cases) if not case.candidate}
+
+    @cached_property
+    def _blind(self) -> list[int]:
+        trials = [case.candidate for case in self.cases]
+        return [index for index, played in enumerate(trials) if played and not any(trial.passed for trial in played)]
+
+    def _passed(self) -> tuple[Verdict, str]:
+        return "passed", self._reasons.same()
+
+    def _target(self, index: int, *, is_decided: bool) -> tuple[int, int]:
+        candidate, baseline = len(self.cases[index].candidate), len(self.cases[index].baseline)
+        return (candidate, baseline) if is_decided else (max(1, candidate), max(1, baseline))
 
 
 def _undecided(cases: Sequence[CaseTrials]) -> Counter[Undecided]:

@@ -28,8 +28,7 @@ class Design:
     failed verdict on a candidate that is as good as its baseline. `min_pass_rate` None asks for 1 without a baseline,
     and for nothing with one. `max_slowdown` is the greatest allowed ratio of median latencies, candidate to baseline.
     `min_sighted` is the share of test cases that must be able to show a drop. `candidates` are compared with the same
-    baseline; both chances of a mistake hold for all of them together. With `compares_nothing` both sides have the same
-    content: each test case is played once.
+    baseline; both chances of a mistake hold for all of them together.
     """
 
     repeats_min: int
@@ -41,7 +40,6 @@ class Design:
     has_baseline: bool
     min_sighted: float = 0.0
     candidates: int = 1
-    compares_nothing: bool = False
 
     @property
     def missed(self) -> float:

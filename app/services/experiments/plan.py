@@ -48,7 +48,7 @@ class Numbers(msgspec.Struct, frozen=True, rename="camel"):
     audit_id: int | None = None
     watched_by: int | None = None
 
-    def design(self, *, has_baseline: bool, compares_nothing: bool = False) -> Design:
+    def design(self, *, has_baseline: bool) -> Design:
         return Design(
             repeats_min=self.repeats.min,
             repeats_max=self.repeats.max,
@@ -59,7 +59,6 @@ class Numbers(msgspec.Struct, frozen=True, rename="camel"):
             has_baseline=has_baseline,
             min_sighted=self.min_sighted,
             candidates=max(1, len(self.candidates)),
-            compares_nothing=compares_nothing,
         )
 
 
@@ -139,13 +138,14 @@ class Plan:
 
     @cached_property
     def design(self) -> Design:
-        has_baseline = BASELINE in self.snapshots
-        # A share of passes has to be measured. The mutants of a guard map are compared, but are not stored beforehand.
-        is_measured = self.numbers.min_pass_rate is not None or self.is_program or not self.compared
-        is_one = len(set(self.snapshots.values())) == 1
-        return self.numbers.design(
-            has_baseline=has_baseline, compares_nothing=has_baseline and is_one and not is_measured
-        )
+        return self.numbers.design(has_baseline=BASELINE in self.snapshots)
+
+    @cached_property
+    def has_equal_sides(self) -> bool:
+        """Whether all contents are the same, and nothing is measured: neither a share of passes nor a program."""
+        if self.numbers.min_pass_rate is not None or self.is_program:
+            return False
+        return BASELINE in self.snapshots and len(set(self.snapshots.values())) == 1
 
     @property
     def is_program(self) -> bool:

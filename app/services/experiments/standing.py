@@ -129,7 +129,11 @@ class Standing:
 
     def decisions(self, exhausted: str | None = None) -> dict[int, Decision]:
         """Return the decision by compared arm; `exhausted` is the reason why no more replays may be played."""
-        return {arm: decide(self.plan.design, cases, exhausted=exhausted) for arm, cases in self._cases.items()}
+        plan = self.plan
+        return {
+            arm: decide(plan.design, cases, exhausted=exhausted, has_equal_sides=plan.has_equal_sides)
+            for arm, cases in self._cases.items()
+        }
 
     @property
     def _exhausted(self) -> str | None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from app.experiments.decision import decide
 from app.experiments.rounds import round_ends
-from app.experiments.types import CaseTrials, Design, Trial
+from app.experiments.types import CaseTrials, Decision, Design, Trial
 
 PASS, FAIL, VIOLATION = Trial(passed=True), Trial(passed=False), Trial(passed=False, violated=True)
 REVIEW, VOID = Trial(passed=False, undecided="needs_review"), Trial(passed=False, undecided="void")
@@ -423,12 +423,13 @@ def test_every_alpha_and_pass_rate_decides(alpha: float, rate: float | None) -> 
         assert decide(design, [case(results, "P" * len(results))]).classes
 
 
-SAME = replace(DESIGN, compares_nothing=True)
+def decide_once(*cases: CaseTrials, exhausted: str | None = None) -> Decision:
+    return decide(DESIGN, cases, exhausted=exhausted, has_equal_sides=True)
 
 
 def test_of_two_sides_that_are_one_each_test_case_is_played_once() -> None:
-    begun = decide(SAME, [case("", ""), case("P", "P")])
-    over = decide(SAME, [case("P", "P"), case("F", "F")])
+    begun = decide_once(case("", ""), case("P", "P"))
+    over = decide_once(case("P", "P"), case("F", "F"))
 
     assert (begun.verdict, begun.targets, begun.classes) == (None, ((1, 1), (1, 1)), ("undecided", "stable_pass"))
     assert (over.verdict, over.reason) == ("passed", "The candidate is the same as the baseline.")
@@ -437,15 +438,15 @@ def test_of_two_sides_that_are_one_each_test_case_is_played_once() -> None:
 
 
 def test_a_violation_fails_also_where_two_sides_are_one() -> None:
-    assert decide(SAME, [case("V", "V"), case("", "")]).verdict == "failed"
+    assert decide_once(case("V", "V"), case("", "")).verdict == "failed"
 
 
 @pytest.mark.parametrize("result", ["F", "R", "O"])
 def test_two_sides_that_are_one_are_undecided_if_no_test_case_passes(result: str) -> None:
-    assert decide(SAME, [case(result, result)]).verdict == "inconclusive"
+    assert decide_once(case(result, result)).verdict == "inconclusive"
 
 
 def test_two_sides_that_are_one_are_undecided_if_no_more_may_be_played() -> None:
-    decision = decide(SAME, [case("P", "P"), case("", "")], exhausted="the cost reached $0.50")
+    decision = decide_once(case("P", "P"), case("", ""), exhausted="the cost reached $0.50")
 
     assert decision.verdict == "inconclusive"

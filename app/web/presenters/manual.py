@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
@@ -42,18 +42,13 @@ _LONG_WORD = re.compile(r"\S{40,}")
 _LINE_ENDS = re.compile(r"(?<=[/,=.:?_])(?=\w)")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ManualSection:
     """The part of a page below a heading, until the next heading; without id and heading above the first one."""
 
     id: str
     heading: str
     text: str
-
-    @cached_property
-    def lower(self) -> str:
-        """The heading and the text in lower case, in which a search looks first."""
-        return f"{self.heading} {self.text}".lower()
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +112,7 @@ def find(words: str) -> list[ManualHit]:
 
     A word also fits the beginning of a longer one, in upper and lower case.
     """
-    parts = words.lower().split()[:WORDS_MAX]
-    patterns = [re.compile(rf"(?<!\w){re.escape(word)}", re.IGNORECASE) for word in parts]
+    patterns = [re.compile(rf"(?<!\w){re.escape(word)}", re.IGNORECASE) for word in words.split()[:WORDS_MAX]]
     if not patterns:
         return []
     ranked: list[tuple[int, ManualHit]] = []
@@ -126,9 +120,7 @@ def find(words: str) -> list[ManualHit]:
         page = document(name)
         for section in page.sections:
             head = f"{page.title} {section.heading}"
-            if all(word in section.lower or word in page.title.lower() for word in parts) and all(
-                pattern.search(head) or pattern.search(section.text) for pattern in patterns
-            ):
+            if all(pattern.search(head) or pattern.search(section.text) for pattern in patterns):
                 # A heading names what its section is about, and a title only what the page is about.
                 in_heading = sum(bool(pattern.search(section.heading or page.title)) for pattern in patterns)
                 in_title = sum(bool(pattern.search(page.title)) for pattern in patterns)
@@ -160,7 +152,10 @@ def _sections(body: Sequence[Token]) -> Iterator[ManualSection]:
             # A line's end is a token without content.
             pieces = [piece.content or " " for piece in token.children or [] if not piece.type.startswith("link_")]
             content = token.content if token.type == "fence" else "".join(pieces)
-            heading, texts = (content, texts) if is_heading else (heading, [*texts, content])
+            if is_heading:
+                heading = content
+            else:
+                texts.append(content)
     yield ManualSection(id_, heading, " ".join(" ".join(texts).split()))
 
 

@@ -48,7 +48,11 @@ class Core:
         for name in self.works:
             once, twice = self._costs(name)
             seen |= {function for function, count in twice.items() if count >= SEEN * once[function] + 3}
-        return set[str]().union(*map(looping_functions, self._folders)) - seen
+        return self.looping() - seen
+
+    def looping(self) -> set[str]:
+        """Return the functions of the folders that loop themselves."""
+        return set[str]().union(*map(looping_functions, self._folders))
 
     def _counted(self, name: str) -> tuple[Counter[str], Counter[str]]:
         once, twice = (self.works[name](size) for size in (self._size, 2 * self._size))

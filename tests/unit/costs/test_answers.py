@@ -60,8 +60,9 @@ from app.services.sessions.listing import ListedSession
 from app.services.sessions.service import Session
 from app.sessions.sums import part_of_names
 from app.sessions.types import EarlierMessage, ShownSpan, Step, Turn
-from tests.support.cores import Core, Make, looping_functions
+from tests.support.cores import Core, Make
 from tests.support.growth import Work
+from tests.unit.costs.conftest import cost_tests
 from tests.unit.costs.replays import of_turns
 
 pytestmark = pytest.mark.slow
@@ -599,16 +600,8 @@ NOT_GROWING: dict[str, set[str]] = {
     "names the place of a breach, which has at most 64 levels": {"schemas/json_schemas:_check_schema"},
 }
 
-
-@pytest.mark.parametrize("name", WORKS)
-def test_twice_the_input_is_at_most_about_twice_the_work_of_each_function(name: str) -> None:
-    assert CORE.grown(name) == {}
-
-
-def test_each_function_that_loops_is_counted_or_has_a_reason() -> None:
-    """A new function that loops fails here: add a work that makes its input larger, or its reason."""
-    assert CORE.unseen() == set().union(*NOT_GROWING.values())
-
-
-def test_each_reason_is_about_a_function_that_loops() -> None:
-    assert set().union(*NOT_GROWING.values()) <= set().union(*map(looping_functions, FOLDERS))
+(
+    test_twice_the_input_is_at_most_about_twice_the_work_of_each_function,
+    test_each_function_that_loops_is_counted_or_has_a_reason,
+    test_each_reason_is_about_a_function_that_loops,
+) = cost_tests(CORE, NOT_GROWING)

@@ -40,8 +40,9 @@ from app.services.runs.request import conversation_after, history_of, snapshot
 from app.services.sessions.service import Session
 from app.sessions.figures import Figures
 from app.sessions.types import ShownSpan, Step, Turn
-from tests.support.cores import Core, Make, looping_functions
+from tests.support.cores import Core, Make
 from tests.support.growth import Work
+from tests.unit.costs.conftest import cost_tests
 from tests.unit.costs.replays import of_turns
 from tests.unit.services.experiments.test_standing import NOW, plan, played
 from tests.unit.services.replays.test_masking import differing_replay
@@ -313,16 +314,8 @@ NOT_GROWING: dict[str, set[str]] = {
     "return at most 50 scores": {"services/insight/findings:Insight.scores", "services/insight/findings:findings"},
 }
 
-
-@pytest.mark.parametrize("name", WORKS)
-def test_twice_the_input_is_at_most_about_twice_the_work_of_each_function(name: str) -> None:
-    assert CORE.grown(name) == {}
-
-
-def test_each_function_that_loops_is_counted_or_has_a_reason() -> None:
-    """A new function that loops fails here: add a work that makes its input larger, or its reason."""
-    assert CORE.unseen() == set().union(*NOT_GROWING.values())
-
-
-def test_each_reason_is_about_a_function_that_loops() -> None:
-    assert set().union(*NOT_GROWING.values()) <= set().union(*map(looping_functions, FOLDERS))
+(
+    test_twice_the_input_is_at_most_about_twice_the_work_of_each_function,
+    test_each_function_that_loops_is_counted_or_has_a_reason,
+    test_each_reason_is_about_a_function_that_loops,
+) = cost_tests(CORE, NOT_GROWING)

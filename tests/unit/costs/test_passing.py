@@ -10,8 +10,9 @@ from app.providers.passing.anthropic import Messages
 from app.providers.passing.google import GenerateContent
 from app.providers.passing.openai import ChatCompletions, Responses
 from app.providers.passing.wire import PassingWire, Results
-from tests.support.cores import Core, Make, looping_functions
+from tests.support.cores import Core, Make
 from tests.support.growth import Work
+from tests.unit.costs.conftest import cost_tests
 
 pytestmark = pytest.mark.slow
 
@@ -83,16 +84,8 @@ NOT_GROWING: dict[str, set[str]] = {
     "loop over a table of the class": {"providers/passing/wire:PassingWire.most_written"},
 }
 
-
-@pytest.mark.parametrize("name", WORKS)
-def test_twice_the_input_is_at_most_about_twice_the_work_of_each_function(name: str) -> None:
-    assert CORE.grown(name) == {}
-
-
-def test_each_function_that_loops_is_counted_or_has_a_reason() -> None:
-    """A new function that loops fails here: add a work that makes its input larger, or its reason."""
-    assert CORE.unseen() == set().union(*NOT_GROWING.values())
-
-
-def test_each_reason_is_about_a_function_that_loops() -> None:
-    assert set().union(*NOT_GROWING.values()) <= looping_functions("providers/passing")
+(
+    test_twice_the_input_is_at_most_about_twice_the_work_of_each_function,
+    test_each_function_that_loops_is_counted_or_has_a_reason,
+    test_each_reason_is_about_a_function_that_loops,
+) = cost_tests(CORE, NOT_GROWING)

@@ -40,10 +40,11 @@ from app.replay.types import Fidelity, Missing, TestCase, ToolRules
 from app.sessions.build import build_session
 from app.sessions.types import Step, Turn
 from app.values.budget import WorkBudget
-from tests.support.cores import Core, Make, looping_functions
+from tests.support.cores import Core, Make
 from tests.support.growth import Work
 from tests.unit.costs import replays
 from tests.unit.costs.comparisons import comparisons
+from tests.unit.costs.conftest import cost_tests
 from tests.unit.costs.conversations import conversations
 from tests.unit.costs.test_audits import SHAPES
 from tests.unit.costs.test_traces import spans_of
@@ -363,19 +364,11 @@ NOT_GROWING: dict[str, set[str]] = {
     },
 }
 
-
-@pytest.mark.parametrize("name", WORKS)
-def test_twice_the_input_is_at_most_about_twice_the_work_of_each_function(name: str) -> None:
-    assert CORE.grown(name) == {}
-
-
-def test_each_function_that_loops_is_counted_or_has_a_reason() -> None:
-    """A new function that loops fails here: add a work that makes its input larger, or its reason."""
-    assert CORE.unseen() <= set().union(*NOT_GROWING.values())
-
-
-def test_each_reason_is_about_a_function_that_loops() -> None:
-    assert set().union(*NOT_GROWING.values()) <= looping_functions("replay") | looping_functions("audit")
+(
+    test_twice_the_input_is_at_most_about_twice_the_work_of_each_function,
+    test_each_function_that_loops_is_counted_or_has_a_reason,
+    test_each_reason_is_about_a_function_that_loops,
+) = cost_tests(CORE, NOT_GROWING, may_grow=True)
 
 
 def test_a_function_that_no_work_makes_loop_is_seen() -> None:

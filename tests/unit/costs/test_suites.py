@@ -24,8 +24,9 @@ from app.suites.fingerprints import CalledTool, Fingerprint, make, of_facts, of_
 from app.suites.proposals import propose
 from app.suites.refusals import is_refused
 from app.suites.samples import Sample, Weights
-from tests.support.cores import Core, Make, looping_functions
+from tests.support.cores import Core, Make
 from tests.support.growth import Work
+from tests.unit.costs.conftest import cost_tests
 from tests.unit.costs.replays import of_turns as many_turns
 from tests.unit.costs.test_traces import spans_of
 
@@ -165,16 +166,8 @@ NOT_GROWING: dict[str, set[str]] = {
     },
 }
 
-
-@pytest.mark.parametrize("name", WORKS)
-def test_twice_the_input_is_at_most_about_twice_the_work_of_each_function(name: str) -> None:
-    assert CORE.grown(name) == {}
-
-
-def test_each_function_that_loops_is_counted_or_has_a_reason() -> None:
-    """A new function that loops fails here: add a work that makes its input larger, or its reason."""
-    assert CORE.unseen() == set().union(*NOT_GROWING.values())
-
-
-def test_each_reason_is_about_a_function_that_loops() -> None:
-    assert set().union(*NOT_GROWING.values()) <= looping_functions("suites")
+(
+    test_twice_the_input_is_at_most_about_twice_the_work_of_each_function,
+    test_each_function_that_loops_is_counted_or_has_a_reason,
+    test_each_reason_is_about_a_function_that_loops,
+) = cost_tests(CORE, NOT_GROWING)

@@ -37,12 +37,13 @@ from app.sessions.spans import _readable_fields
 from app.sessions.sums import SessionTotals, names_in, names_of
 from app.sessions.turn_texts import texts_in
 from app.sessions.types import Usage
-from tests.support.cores import Core, Make, looping_functions
+from tests.support.cores import Core, Make
 from tests.support.exports import export, span
 from tests.support.growth import Work
 from tests.support.protobuf import logs as log_message
 from tests.support.protobuf import traces as trace_message
 from tests.unit.costs import traces
+from tests.unit.costs.conftest import cost_tests
 
 pytestmark = pytest.mark.slow
 
@@ -370,19 +371,11 @@ NOT_GROWING: dict[str, set[str]] = {
     },
 }
 
-
-@pytest.mark.parametrize("name", WORKS)
-def test_twice_the_input_is_at_most_about_twice_the_work_of_each_function(name: str) -> None:
-    assert CORE.grown(name) == {}
-
-
-def test_each_function_that_loops_over_what_a_trace_has_is_counted_or_has_a_reason() -> None:
-    """A new function that loops fails here: add a work that makes its input larger, or its reason."""
-    assert CORE.unseen() <= set().union(*NOT_GROWING.values())
-
-
-def test_each_reason_is_about_a_function_that_loops() -> None:
-    assert set().union(*NOT_GROWING.values()) <= looping_functions("otlp") | looping_functions("sessions")
+(
+    test_twice_the_input_is_at_most_about_twice_the_work_of_each_function,
+    test_each_function_that_loops_is_counted_or_has_a_reason,
+    test_each_reason_is_about_a_function_that_loops,
+) = cost_tests(CORE, NOT_GROWING, may_grow=True)
 
 
 def test_a_function_that_no_work_makes_loop_is_seen() -> None:

@@ -135,7 +135,8 @@ def test_each_change_of_an_experiment_comes_while_it_goes_on_and_the_stream_ends
     starting, following = clients
     prompt = prompt_of(starting, "Answer.", "gpt-4o-mini")
     starting.post(f"{prompt}/test-cases", {"question": "Ping", "expectedAnswer": "Ping"})
-    path = starting.post(f"{prompt}/experiments", {"repeats": {"min": 3, "max": 3}}).headers["Location"]
+    body = {"baseline": None, "repeats": {"min": 3, "max": 3}}
+    path = starting.post(f"{prompt}/experiments", body).headers["Location"]
     try:
         with asked(following, "GET", f"{path}/events") as answer:
             seen = events(answer)

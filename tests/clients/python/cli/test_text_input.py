@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reprise_client.cli.failures import CouldNotRun
 from reprise_client.cli.text_input import read, read_json
-from reprise_client.text_files import decoded
+from reprise_formats.text_files import decoded
 
 LINES = "Grüße, 😀\nform\x0cfeed\x85\u2028\n\nno end"
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reprise_client.prompt_files import file as files
 from reprise_client.prompt_files.file import BadFile, PromptFile
-from reprise_client.text_files import with_line_feeds
+from reprise_formats.text_files import with_line_feeds
 
 few = settings(max_examples=50)
 FRONT = "---\nmodel: echo\ninstructionFormat: RAW\n---\n"

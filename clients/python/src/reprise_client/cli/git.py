@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from reprise_client.text_files import decoded
+from reprise_formats.text_files import decoded
 
 # Each costs a process of git, about 5 ms.
 COMMITS = 200

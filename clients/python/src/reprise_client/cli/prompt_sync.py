@@ -15,13 +15,13 @@ from typing import Any, Literal
 import click
 from msgspec.structs import replace
 from reprise_formats.placeholders import keys_in
+from reprise_formats.text_files import TextFile
 
 from reprise_client.cli import git, terminal, text_input
 from reprise_client.cli.failures import CouldNotRun
 from reprise_client.cli.remote import Remote, RemoteAnswer
 from reprise_client.prompt_files import file as files
 from reprise_client.prompt_files.file import BadFile, PromptFile, fingerprint
-from reprise_client.text_files import TextFile
 
 
 class SyncRefused(click.ClickException):

@@ -9,8 +9,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from reprise_formats.text_files import TextFile, decoded, with_line_feeds
+
 from reprise_client.cli.failures import CouldNotRun
-from reprise_client.text_files import TextFile, decoded, with_line_feeds
 
 _SAVE = "A code page is not guessed: save the file as UTF-8."
 _NUL = "There is a NUL character. If the file is UTF-16, save it with a byte order mark, or as UTF-8."

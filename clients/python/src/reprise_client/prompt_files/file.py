@@ -24,10 +24,10 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
+from reprise_formats.text_files import with_line_feeds
 
 from reprise_client.differences import unified
 from reprise_client.prompt_files.front_matter import BadYaml, read, write
-from reprise_client.text_files import with_line_feeds
 
 Name = Annotated[str, Meta(min_length=1)]
 Fingerprint = Annotated[str, Meta(pattern=r"^[0-9a-f]{16}\Z")]

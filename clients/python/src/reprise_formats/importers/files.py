@@ -5,9 +5,9 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 
-from reprise_formats.byte_order import MARK, encoding_of_mark
 from reprise_formats.importers import promptfoo, promptfoo_csv
 from reprise_formats.importers.records import ImportedRecord, read
+from reprise_formats.text_files import decoded
 
 TEXT_BYTES = 16 * 1024 * 1024
 """The largest file in YAML or CSV."""
@@ -30,7 +30,6 @@ def _text(file: io.BufferedReader, name: str) -> str:
     if len(content) > TEXT_BYTES:
         raise UnreadableFile(f"{name} is larger than {TEXT_BYTES // 1024 // 1024} MiB.")
     try:
-        text = content.decode(encoding_of_mark(content) or "utf-8")
+        return decoded(content).text
     except UnicodeDecodeError as error:
         raise UnreadableFile(f"{name}: {error}") from error
-    return text.removeprefix(MARK).replace("\r\n", "\n").replace("\r", "\n")

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any, TypeAlias
 
-from reprise_formats.byte_order import encoding_of_mark
 from reprise_formats.importers.spans import Unreadable
+from reprise_formats.text_files import encoding_of
 
 LARGEST = 64 * 1024 * 1024
 """Bytes of a line and of a document, characters of a list's item."""
@@ -54,7 +54,7 @@ def read(file: io.BufferedReader) -> Iterator[ImportedRecord]:
     """Yield the records of a file, and the places where one could not be read."""
     stream: Stream = gzip.GzipFile(fileobj=file) if file.peek(2)[:2] == _GZIP else file
     try:
-        if (encoding := encoding_of_mark(stream.peek(4)[:4]) or "utf-8") != "utf-8":
+        if (encoding := encoding_of(stream.peek(4)[:4])) != "utf-8":
             stream = io.BufferedReader(_Utf8(stream, encoding))
         yield from _items(stream) if _begins_with_list(stream) else _lines(stream)
     except (OSError, EOFError, zlib.error) as error:

@@ -13,6 +13,7 @@ from reprise_formats.importers.files import UnreadableFile, records_of
 from reprise_formats.importers.records import ImportedRecord
 from reprise_formats.importers.sending import Import
 from reprise_formats.importers.storing import CaseImport
+from reprise_formats.importers.text_limits import TextLimits
 
 from app.chat import File
 from app.errors import BY_CODE, Invalid, ServiceError, TooLarge, Unavailable
@@ -33,6 +34,12 @@ BYTES_MAX = 8 * MIB
 RECORDS_MAX, CASES_MAX = 1000, 200
 """The records of sessions, and of test cases, that one request imports."""
 MESSAGES_MAX = 100
+TEXT_LIMITS = TextLimits(yaml_bytes=MIB // 2, csv_bytes=BYTES_MAX, values=10_000, expanded=1_000_000)
+"""The limits of a file in YAML, of which PyYAML reads half a MiB in a second, and in CSV."""
+RECORD_BYTES, SPANS_BYTES = 16 * MIB, 32 * MIB
+"""The bytes of the spans of a record, which are in memory together, and of all spans of an import."""
+MESSAGE_MAX = 500
+"""The characters of a message: some quote what is in a file."""
 BY_COMMAND = "Import larger files with the command reprise import."
 # Each tool with what its file contains.
 SESSIONS = [
@@ -61,7 +68,7 @@ class ImportReport:
 
     def add(self, message: str) -> None:
         if len(self.messages) < MESSAGES_MAX:
-            self.messages.append(message)
+            self.messages.append(message if len(message) <= MESSAGE_MAX else f"{message[:MESSAGE_MAX]}…")
         else:
             self.more += 1
 
@@ -113,7 +120,14 @@ class ImportPage(PromptPage):
             return _answer(200, {"partialSuccess": partial})
 
         # The scope is the command's, so that a file which both import is stored once.
-        run = Import(CONVERTERS[tool], f"{tool}/{prompt_id}", send, report.add)
+        run = Import(
+            CONVERTERS[tool],
+            f"{tool}/{prompt_id}",
+            send,
+            report.add,
+            record_bytes=RECORD_BYTES,
+            total_bytes=SPANS_BYTES,
+        )
         run.run(_records(tool, files, RECORDS_MAX, report), ns_of(self.container.now()))
         report.summary = run.summary
         return report
@@ -166,7 +180,7 @@ def _records(tool: str, files: list[tuple[str, bytes]], at_most: int, report: Im
     count = 0
     for name, content in files:
         try:
-            for record in records_of(tool, io.BufferedReader(io.BytesIO(content)), name):
+            for record in records_of(tool, io.BufferedReader(io.BytesIO(content)), name, TEXT_LIMITS):
                 if count == at_most:
                     report.add(f"Only the first {at_most} records are imported. {BY_COMMAND}")
                     return

@@ -119,6 +119,46 @@ def test_a_file_with_very_many_values_is_refused(world: World, admin: Browser) -
     assert send(admin, world.prompt(), "langfuse", ("a.json", content)).status_code == 413
 
 
+def repeating(tool: str, size: int, times: int) -> bytes:
+    """Return a file with a long text that each of its spans repeats."""
+    text = "x" * size
+    if tool == "otlp":
+        resource = {"attributes": [{"key": "a", "value": {"stringValue": text}}]}
+        spans = [{"traceId": str(number), "spanId": str(number)} for number in range(times)]
+        return json.dumps({"resourceSpans": [{"resource": resource, "scopeSpans": [{"spans": spans}]}]}).encode()
+    turn = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
+    return json.dumps({"messages": turn * times, "tools": text}).encode()
+
+
+@pytest.mark.parametrize("tool", ["otlp", "openai-chat"])
+def test_a_file_that_expands_is_not_imported(world: World, admin: Browser, tool: str) -> None:
+    """A few kilobytes, compressed, would need gigabytes of memory."""
+    prompt_id, size = world.prompt(), imports.RECORD_BYTES // 8
+    send(admin, prompt_id, tool, ("a.json", gzip.compress(repeating(tool, size, 9))))
+
+    assert "Imported 0 sessions, 0 spans, 1 record not readable." in admin.text
+    assert f"has more than {imports.RECORD_BYTES:,} bytes of spans" in admin.text
+
+
+@pytest.mark.parametrize(
+    ("content", "status", "problem"),
+    [
+        (b"#\n" * (imports.TEXT_LIMITS.yaml_bytes // 2) + b"a", 400, "a.yaml is larger than 0.5 MiB."),
+        (b"- a\n" * imports.TEXT_LIMITS.values, 200, "more than 10,000 values"),
+        (b"'" + b"x" * 100_000 + b"'", 200, "its tests are in"),
+    ],
+    ids=["comments", "values", "a text"],
+)
+def test_a_yaml_file_that_is_slow_to_read_is_refused(
+    world: World, admin: Browser, content: bytes, status: int, problem: str
+) -> None:
+    answer = send(admin, world.prompt(), "promptfoo", ("a.yaml", content))
+
+    assert answer.status_code == status
+    assert problem in admin.text
+    assert len(answer.text) < 100_000
+
+
 @pytest.mark.parametrize(
     ("tool", "files", "problem"),
     [

@@ -6,9 +6,7 @@ from typing import Any
 
 import yaml
 
-EXPANDED_MAX = 32_000_000
-"""Characters and nodes of a document with each alias replaced by what it refers to."""
-
+from reprise_formats.importers.text_limits import TextLimits
 
 _TAG = "tag:yaml.org,2002:"
 _TAGS = {_TAG + name for name in ("null", "bool", "int", "float", "str", "seq", "map", "merge", "value")}
@@ -22,20 +20,30 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # PyYAML has no types
         for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
 
+    def __init__(self, text: str, values: int) -> None:
+        super().__init__(text)
+        self._values, self._left = values, values
 
-def load(text: str) -> Any:
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node:
+        self._left -= 1
+        if self._left < 0:
+            raise ValueError(f"It has more than {self._values:,} values.")
+        return super().compose_node(parent, index)
+
+
+def load(text: str, limits: TextLimits) -> Any:
     """Return the value of the only document in the text: a value of JSON, perhaps with keys that are no texts.
 
-    Raises `yaml.YAMLError` for what is no YAML, and `ValueError` for a document that is too large with its aliases
-    replaced, that contains itself, or that has other tags than those of JSON's types. A few lines of aliases to aliases
-    mean more text than any memory holds.
+    Raises `yaml.YAMLError` for what is no YAML, and `ValueError` for a document that exceeds the limits, that contains
+    itself, or that has other tags than those of JSON's types. A few lines of aliases to aliases mean more text than any
+    memory holds.
     """
-    loader = _Loader(text)
+    loader = _Loader(text, limits.values)
     try:
         node = loader.get_single_node()
         if node is None:
             return None
-        _check(node)
+        _check(node, limits.expanded)
         return _construct(loader, node)
     finally:
         loader.dispose()
@@ -48,7 +56,7 @@ def _construct(loader: yaml.SafeLoader, node: yaml.Node) -> Any:
         raise ValueError(f"A value does not suit its tag: {error}") from error
 
 
-def _check(root: yaml.Node) -> None:
+def _check(root: yaml.Node, most: int) -> None:
     """Raise `ValueError` if the expanded document is too large; each node is looked at once."""
     sizes: dict[int, int] = {}
     begun: set[int] = set()
@@ -71,7 +79,7 @@ def _check(root: yaml.Node) -> None:
                 continue
         own = len(node.value) if isinstance(node, yaml.ScalarNode) else 0
         sizes[id(node)] = size = 1 + own + sum(sizes[id(child)] for child in inner)
-        if size > EXPANDED_MAX:
+        if size > most:
             raise ValueError("With its aliases replaced the document is too large.")
         pending.pop()
 

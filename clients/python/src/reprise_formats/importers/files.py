@@ -7,28 +7,30 @@ from collections.abc import Iterator
 
 from reprise_formats.importers import promptfoo, promptfoo_csv
 from reprise_formats.importers.records import ImportedRecord, read
+from reprise_formats.importers.text_limits import MIB, WIDEST, TextLimits
 from reprise_formats.text_files import decoded
-
-TEXT_BYTES = 16 * 1024 * 1024
-"""The largest file in YAML or CSV."""
 
 
 class UnreadableFile(ValueError):
     """A file of which no record can be read; its text is the reason."""
 
 
-def records_of(tool: str, file: io.BufferedReader, name: str) -> Iterator[ImportedRecord]:
-    """Return the records of a file that `tool` wrote; `name` is the file's. Raises `UnreadableFile`."""
+def records_of(tool: str, file: io.BufferedReader, name: str, limits: TextLimits = WIDEST) -> Iterator[ImportedRecord]:
+    """Return the records of a file that `tool` wrote; `name` is the file's. Raises `UnreadableFile`.
+
+    The limits are those of YAML and CSV.
+    """
     if tool != "promptfoo":
         return read(file)
-    records = promptfoo_csv.records if name.lower().endswith(".csv") else promptfoo.records
-    return records(_text(file, name), name)
+    if name.lower().endswith(".csv"):
+        return promptfoo_csv.records(_text(file, name, limits.csv_bytes), name)
+    return promptfoo.records(_text(file, name, limits.yaml_bytes), name, limits)
 
 
-def _text(file: io.BufferedReader, name: str) -> str:
-    content = file.read(TEXT_BYTES + 1)
-    if len(content) > TEXT_BYTES:
-        raise UnreadableFile(f"{name} is larger than {TEXT_BYTES // 1024 // 1024} MiB.")
+def _text(file: io.BufferedReader, name: str, most: int) -> str:
+    content = file.read(most + 1)
+    if len(content) > most:
+        raise UnreadableFile(f"{name} is larger than {most / MIB:g} MiB.")
     try:
         return decoded(content).text
     except UnicodeDecodeError as error:

@@ -8,6 +8,7 @@ from typing import Any
 from reprise_formats.importers.datasets import QUESTIONS, ImportedCase
 from reprise_formats.importers.records import ImportedRecord
 from reprise_formats.importers.spans import Unreadable, json_text, text_of
+from reprise_formats.importers.text_limits import WIDEST, TextLimits
 
 # The checks of assertions, and the statements by which a judge decides several of them together.
 _CHECKS = {"equals": "strict", "contains": "contains", "icontains": "contains", "regex": "regex"}
@@ -29,17 +30,19 @@ _STATEMENTS = {
     "factuality": "The answer agrees with these facts: {}",
     "answer-relevance": "The answer is relevant to the question.",
 }
+PARTS_MAX = 500
+"""Variables and assertions of a test together, with those of the configuration that all tests share."""
 _RUBRICS = ("llm-rubric", "model-graded-closedqa", "g-eval")
 
 
-def records(text: str, place: str) -> Iterator[ImportedRecord]:
+def records(text: str, place: str, limits: TextLimits = WIDEST) -> Iterator[ImportedRecord]:
     """Yield the tests of a file, merged with the defaults of its configuration."""
     import yaml
 
     from reprise_formats.importers import bounded_yaml
 
     try:
-        content = bounded_yaml.load(text)
+        content = bounded_yaml.load(text, limits)
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         yield ImportedRecord(place, {}, f"is no YAML: {' '.join(str(error).split())}")
         return
@@ -49,13 +52,19 @@ def records(text: str, place: str) -> Iterator[ImportedRecord]:
         reason = f"its tests are in {tests!r}: import that file" if isinstance(tests, str) else "has no tests"
         yield ImportedRecord(place, {}, reason)
         return
-    defaults = config.get("defaultTest")
+    shared = _object(config.get("defaultTest"))
     for number, test in enumerate(tests, 1):
         where = f"{place}: test {number}"
         if not isinstance(test, dict):
             yield ImportedRecord(where, {}, f"is in {test!r}: import that file")
+        elif _parts(shared) + _parts(test) > PARTS_MAX:
+            yield ImportedRecord(where, {}, f"has more than {PARTS_MAX} variables and assertions")
         else:
-            yield ImportedRecord(where, _merged(defaults if isinstance(defaults, dict) else {}, test))
+            yield ImportedRecord(where, _merged(shared, test))
+
+
+def _parts(test: Mapping[str, Any]) -> int:
+    return len(_object(test.get("vars"))) + len(_list(test.get("assert")))
 
 
 def _merged(defaults: Mapping[str, Any], test: Mapping[str, Any]) -> dict[str, Any]:

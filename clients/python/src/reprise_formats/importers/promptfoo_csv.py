@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from reprise_formats.importers.records import ImportedRecord
 
 # A cell may be as long as a file: the limit of Python's reader is 128 KiB.
 CELL_MAX = 16 * 1024 * 1024
+COLUMNS_MAX = 1_000
 EXPECTED, DESCRIPTION = "__expected", "__description"
 # Columns that change what the model is asked. Others with two underscores change scores, which a test case has not.
 _CHANGES_QUESTION = ("__prefix", "__suffix", "__providerOutput")
@@ -32,35 +33,37 @@ _ASSERTION = re.compile(rf"(not-)?({'|'.join(_TYPES)})(?:\(\d+(?:\.\d+)?\))?(?::
 
 def records(text: str, place: str) -> Iterator[ImportedRecord]:
     """Yield the tests of a file, one for each row below the names of its columns."""
+    rows = _rows(text)
     try:
-        rows = _rows(text)
+        _, header = next(rows, (0, []))
+        if len(header) > COLUMNS_MAX:
+            yield ImportedRecord(place, {}, f"has more than {COLUMNS_MAX:,} columns")
+        elif header:
+            yield from _tests(rows, [name.strip() for name in header], place)
+        else:
+            yield ImportedRecord(place, {}, "has no tests")
     except csv.Error as error:
         yield ImportedRecord(place, {}, f"is no CSV: {error}")
-        return
-    if not rows:
-        yield ImportedRecord(place, {}, "has no tests")
-        return
-    (_, header), *tests = rows
-    names = [name.strip() for name in header]
-    for line, cells in tests:
+
+
+def _tests(rows: Iterable[tuple[int, list[str]]], names: Sequence[str], place: str) -> Iterator[ImportedRecord]:
+    for line, cells in rows:
         if len(cells) > len(names):
             yield ImportedRecord(f"{place}: line {line}", {}, "has more cells than there are columns")
         elif any(cells):
             yield ImportedRecord(f"{place}: line {line}", _test(list(zip(names, cells, strict=False))))
 
 
-def _rows(text: str) -> list[tuple[int, list[str]]]:
-    """Return the rows with cells, each with the line at which it ends.
+def _rows(text: str) -> Iterator[tuple[int, list[str]]]:
+    """Return the rows with cells, each with the line at which it ends. They raise `csv.Error` where the text is no CSV.
 
     Spreadsheets of some languages write semicolons or tabs for commas.
     """
     header = text.partition("\n")[0]
-    limit = csv.field_size_limit(CELL_MAX)
-    try:
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=header.count), strict=True)
-        return [(reader.line_num, row) for row in reader if row]
-    finally:
-        csv.field_size_limit(limit)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=header.count), strict=True)
+    # The limit is that of the process. Its threads may read several files.
+    csv.field_size_limit(CELL_MAX)
+    return ((reader.line_num, row) for row in reader if row)
 
 
 def _test(cells: Sequence[tuple[str, str]]) -> dict[str, Any]:

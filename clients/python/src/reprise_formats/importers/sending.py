@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from math import inf
 from typing import Protocol
 
 from reprise_formats.formats import plural
@@ -14,6 +15,8 @@ from reprise_formats.importers.spans import Sendable, Unreadable, object_in
 
 BATCH_BYTES = 4 * 1024 * 1024
 BATCH_SPANS = 500
+RECORD_BYTES = 256 * 1024 * 1024
+"""The spans of one record together: each repeats what its record has once, such as the resource of a batch."""
 # A record without a time is a microsecond later than the one before it.
 _RECORD_NS = 1_000
 _HEAD, _TAIL = b'{"resourceSpans":[', b"]}"
@@ -49,13 +52,18 @@ class _Encoded:
 
 @dataclass
 class Import:
-    """An import under way. It keeps a hash of each trace and conversation, some 200 bytes, to count the sessions."""
+    """An import under way. It keeps a hash of each trace and conversation, some 200 bytes, to count the sessions.
+
+    A record is not imported if its spans have more than `record_bytes`, or all spans more than `total_bytes`.
+    """
 
     convert: Convert
     scope: str
     send: Send
     report: Report
     strict: bool = False
+    record_bytes: int = RECORD_BYTES
+    total_bytes: float = inf
     spans: int = 0
     rejected: int = 0
     unread: int = 0
@@ -101,7 +109,15 @@ class Import:
         """Return the record's spans, all or none."""
         if record.problem:
             raise Unreadable(record.problem)
-        return [_Encoded.of(span, self.scope) for span in self.convert(record.value, at_ns)]
+        encoded: list[_Encoded] = []
+        size, most = 0, min(self.record_bytes, self.total_bytes)
+        for span in self.convert(record.value, at_ns):
+            encoded.append(_Encoded.of(span, self.scope))
+            size += len(encoded[-1].body)
+            if size > most:
+                raise Unreadable(f"has more than {int(most):,} bytes of spans, of which each repeats what they share")
+        self.total_bytes -= size
+        return encoded
 
     def _count(self, spans: list[_Encoded]) -> None:
         for span in spans:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Protocol
 
+MEMBERS_MAX = 1_000_000
+"""Brackets and commas of JSON in a text that is read: a text of some bytes may need a hundred times its memory."""
 _INT64 = 2**63
 _ERROR = 2
 
@@ -115,8 +117,13 @@ def json_text(value: Any) -> str:
 
 
 def in_json(value: Any) -> Any:
-    """Return the object or list that a text holds as JSON, and every other value unchanged."""
+    """Return the object or list that a text holds as JSON, and every other value unchanged.
+
+    A text with more than `MEMBERS_MAX` brackets and commas is also unchanged.
+    """
     if not isinstance(value, str) or not value.lstrip().startswith(("{", "[")):
+        return value
+    if sum(map(value.count, "[{,")) > MEMBERS_MAX:
         return value
     try:
         return json.loads(value)

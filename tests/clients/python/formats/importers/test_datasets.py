@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 from reprise_formats.importers import langfuse_prompts, promptfoo
 from reprise_formats.importers.datasets import NAME_MAX, ImportedCase, braintrust_row, langsmith_example
+from reprise_formats.importers.promptfoo import PARTS_MAX
 from reprise_formats.importers.spans import Unreadable
+from reprise_formats.importers.text_limits import TextLimits
 
 
 @pytest.mark.parametrize(
@@ -116,6 +118,30 @@ def test_aliases_that_mean_more_than_a_memory_holds_are_refused(document: str, p
     [record] = promptfoo.records(document, "file")
 
     assert problem in record.problem
+
+
+@pytest.mark.parametrize("line", ["- a\n", "-\n", "- *x\n"])
+def test_a_document_with_very_many_values_is_refused(line: str) -> None:
+    """PyYAML needs a kilobyte of memory for each of them."""
+    document = "- &x a\n" + line * 1000
+
+    [record] = promptfoo.records(document, "file", TextLimits(values=1000))
+    records = promptfoo.records(document, "file", TextLimits(values=2010))
+
+    assert "more than 1,000 values" in record.problem
+    assert [record for record in records if "more than" in record.problem] == []
+
+
+@pytest.mark.parametrize("shared", ["vars: {%s}", "assert: [%s]"])
+def test_a_test_with_very_many_parts_is_refused(shared: str) -> None:
+    """What all tests share is copied for each of them."""
+    parts = ", ".join(f"k{number}: x" for number in range(PARTS_MAX))
+    document = f"defaultTest: {{{shared % parts}}}\ntests: [{{vars: {{question: Hi}}}}, {{}}]"
+
+    first, second = promptfoo.records(document, "file")
+
+    assert first.problem == f"has more than {PARTS_MAX} variables and assertions"
+    assert not second.problem
 
 
 def test_aliases_are_replaced() -> None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from reprise_formats.importers import promptfoo, promptfoo_csv
+from reprise_formats.importers.promptfoo_csv import COLUMNS_MAX
 from reprise_formats.importers.spans import Unreadable
 
 FILE = """question,tone,__expected,__expected2,__description
@@ -80,18 +81,29 @@ def test_a_damaged_file_is_reported_with_its_place(content: str, problems: list[
     assert [record.problem for record in promptfoo_csv.records(content, "tests.csv")] == problems
 
 
+def test_a_file_with_very_many_columns_is_refused() -> None:
+    [record] = promptfoo_csv.records(";" * COLUMNS_MAX + "\nx" + ";" * COLUMNS_MAX, "tests.csv")
+
+    assert record.problem == "has more than 1,000 columns"
+
+
+def test_rows_are_read_when_they_are_asked_for() -> None:
+    damaged_later = promptfoo_csv.records('question,__expected\nHi,Ho\n"', "tests.csv")
+
+    assert next(damaged_later).value["vars"] == {"question": "Hi"}
+    assert "is no CSV" in next(damaged_later).problem
+
+
 @pytest.mark.parametrize("delimiter", ",;\t")
 def test_other_delimiters_and_long_cells_are_read(delimiter: str) -> None:
     rows = [["question", "__expected"], ["x" * 2_000_000, "contains: a, b; c"]]
     file = io.StringIO()
     csv.writer(file, delimiter=delimiter).writerows(rows)
-    limit = csv.field_size_limit()
 
     [record] = promptfoo_csv.records(file.getvalue(), "tests.csv")
 
     assert record.value["vars"] == {"question": rows[1][0]}
     assert record.value["assert"] == [{"type": "contains", "value": "a, b; c"}]
-    assert csv.field_size_limit() == limit
 
 
 @given(st.text())

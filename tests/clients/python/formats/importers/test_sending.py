@@ -39,11 +39,11 @@ class Instance:
             "http://reprise", "rp_key", transport=httpx.MockTransport(self._answer), sleep=self.slept.append
         )
 
-    def run(self, *values: dict[str, Any], strict: bool = False) -> Import:
+    def run(self, *values: dict[str, Any], strict: bool = False, **limits: int) -> Import:
         def send(body: bytes, headers: dict[str, str]) -> httpx.Response:
             return self._remote.ingest("/traces", body, headers)
 
-        done = Import(convert, "x", send, self.reports.append, strict)
+        done = Import(convert, "x", send, self.reports.append, strict, **limits)
         done.run(records(*values), 10**18)
         return done
 
@@ -52,6 +52,25 @@ class Instance:
         batch = json.loads(gzip.decompress(request.content))
         self.batches.append(len(batch["resourceSpans"]))
         return next(self._answers, httpx.Response(200, json={"partialSuccess": {}}))
+
+
+def test_a_record_with_spans_that_repeat_much_is_not_imported() -> None:
+    instance = Instance()
+    repeated = {"id": "a", "spans": 10, "size": 1000}
+
+    done = instance.run(repeated, {"id": "b"}, repeated | {"id": "c", "spans": 2}, record_bytes=5_000)
+
+    assert (done.spans, done.unread) == (3, 1)
+    assert instance.reports == ["line 1: has more than 5,000 bytes of spans, of which each repeats what they share"]
+
+
+def test_an_import_has_a_limit_of_all_spans() -> None:
+    instance = Instance()
+
+    done = instance.run(*({"id": id_, "size": 1000} for id_ in "abc"), {"id": "d"}, total_bytes=3_000)
+
+    assert (done.spans, done.unread) == (3, 1)
+    assert instance.reports[0].startswith("line 3: has more than ")
 
 
 def test_batches_are_bounded_by_their_spans_and_bytes() -> None:

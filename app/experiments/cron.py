@@ -50,6 +50,11 @@ def check_cron(cron: str) -> None:
         raise ValueError("Must not be due more often than once an hour.")
 
 
+def cron_words(cron: str) -> str:
+    """Return a sentence without its full stop: `0 3 * * *` → At 03:00 every day."""
+    return CronSim(cron, _SOME_DAY).explain()
+
+
 def next_due(cron: str, zone: ZoneInfo, after: datetime) -> datetime | None:
     """Return the first due time after a time; None if there is none within 50 years."""
     return next(_due_times(cron, zone, after), None)

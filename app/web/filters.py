@@ -15,6 +15,7 @@ from markupsafe import Markup, escape
 from reprise_formats.experiment_summary import cost, failing
 from reprise_formats.formats import duration, number, percent, plural, short, usd
 
+from app.experiments.cron import cron_words
 from app.models.language_models import LanguageModel
 from app.timestamps import iso
 from app.values.json import json_text
@@ -143,6 +144,21 @@ def detail(value: Any) -> str:
 
 
 _NUMBERS = (cost, duration, number, percent, plural, size, usd)
-_TEXTS = (breakable, coded, detail, exact, failing, host, iso, model, pretty, shell_word, short, tool_name, zone_name)
+_TEXTS = (
+    breakable,
+    coded,
+    cron_words,
+    detail,
+    exact,
+    failing,
+    host,
+    iso,
+    model,
+    pretty,
+    shell_word,
+    short,
+    tool_name,
+    zone_name,
+)
 _ALL = (*_NUMBERS, *_TEXTS, from_ns)
 FILTERS: dict[str, Callable[..., Any]] = {function.__name__: function for function in _ALL}

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from app.errors import Invalid
+from app.experiments.cron import cron_words
 from app.http.access import ByRole
 from app.models.organizations import Role
 from app.models.schedules import ScheduleRow, WatchedRun
@@ -132,7 +133,7 @@ class DeleteSchedule(PromptPage):
         view = self.services.schedules.get(project_id=visit.project_id, schedule_id=schedule_id)
         return confirm(
             visit,
-            title=f"Delete the schedule “{view.row.cron}”?",
+            title=f"Delete the schedule “{cron_words(view.row.cron)}”?",
             text="It starts nothing more, and its history is deleted. Its experiments stay.",
             button="Delete the schedule",
             back=f"{visit.base}/schedules/{schedule_id}",

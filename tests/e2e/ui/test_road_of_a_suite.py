@@ -187,6 +187,6 @@ def test_a_suite_is_proposed_calibrated_gated_mapped_and_watched_from_the_pages(
         page.get_by_role("link", name="Watch it").click()
         page.get_by_role("button", name="Add the schedule").click()
         page.locator("tbody tr", has_text="release").get_by_role("link").click()
-        expect(page.get_by_role("heading", name="Watch 0 3 * * *")).to_be_visible()
+        expect(page.get_by_role("heading", name="Watch: At 03:00 every day")).to_be_visible()
         expect(page.get_by_text("The next run begins the reference")).to_be_visible()
         shot(page, "10-watch")

@@ -21,7 +21,7 @@ def test_the_page_makes_a_schedule_and_shows_what_it_has_found(world: World, adm
     assert schedule["minCoverage"] == 0.8
     page = f"{admin.base}/schedules/{schedule['id']}"
     admin.open(page)
-    assert "Coverage 0 * * * *" in admin.page
+    assert '<h1 dir="auto">Coverage: At the start of every hour</h1>' in admin.page
     assert 'value="80"' in admin.page
     serve(world, schedule, 1)
     admin.open(page)
@@ -33,4 +33,5 @@ def test_the_page_makes_a_schedule_and_shows_what_it_has_found(world: World, adm
     assert "which is below 80 %" in admin.page
     assert "too low" in admin.page
     admin.open(path)
-    assert "Coverage, UTC" in admin.page
+    assert "At the start of every hour</a>" in admin.page
+    assert "Coverage, <code>0 * * * *</code>, UTC" in admin.page

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.experiments.cron import MISSED_MAX, Due, check_cron, check_zone, latest_due, next_due
+from app.experiments.cron import MISSED_MAX, Due, check_cron, check_zone, cron_words, latest_due, next_due
 
 BERLIN = ZoneInfo("Europe/Berlin")
 EXPRESSIONS = ("0 3 * * *", "30 2 * * *", "15 1,2,3 * * *", "0 * * * *", "30 2 * * SUN", "0 9 * * MON-FRI", "0 0 1 * *")
@@ -85,3 +85,9 @@ def test_a_name_that_means_another_time_elsewhere_is_no_zone(name: str) -> None:
     check_zone("Europe/Berlin")
     with pytest.raises(ValueError, match="IANA database"):
         check_zone(name)
+
+
+@pytest.mark.parametrize("cron", EXPRESSIONS)
+def test_each_expression_that_is_accepted_has_words(cron: str) -> None:
+    check_cron(cron)
+    assert cron_words(cron).startswith("At ")

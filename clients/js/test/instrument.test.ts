@@ -215,3 +215,19 @@ inWorld("an agent needs only a name, and one of both is named", async (world) =>
   }
   assert.match(world.warnings.join(), /name either a prompt or an agent/);
 });
+
+inWorld("the name of the agent is that of REPRISE_AGENT unless a prompt is given", async (world) => {
+  process.env["REPRISE_AGENT"] = "shop";
+  try {
+    for (const options of [{ prompt: undefined } as never, {}]) {
+      const processor = await world.start(options);
+      record("one");
+      await processor.flush();
+    }
+  } finally {
+    delete process.env["REPRISE_AGENT"];
+  }
+
+  const paths = world.collector.requests.map((request) => request.url);
+  assert.deepEqual(paths, ["/api/public/agents/shop/otel/v1/traces", "/api/public/prompts/17/otel/v1/traces"]);
+});

@@ -23,7 +23,7 @@ const MAX_ATTRIBUTES = 2000;
 export interface InstrumentOptions {
   /** The id of the prompt that gets the spans. */
   readonly prompt?: number;
-  /** Instead of `prompt`, the name of an agent, of which the first trace makes the prompt. */
+  /** Instead of `prompt`, the name of an agent, of which the first trace makes the prompt; by default `REPRISE_AGENT`. */
   readonly agent?: string;
   /** For programs that hold one conversation. */
   readonly conversation?: string;
@@ -49,7 +49,7 @@ export interface InstrumentOptions {
  * Returns a span processor that sends a provider's spans to the log of a prompt, or null when it can't be set up, which a
  * warning explains. For programs that make their provider themselves: `new NodeSDK({ spanProcessors: [...] })`.
  */
-export function spanProcessor(options: InstrumentOptions): RepriseSpanProcessor | null {
+export function spanProcessor(options: InstrumentOptions = {}): RepriseSpanProcessor | null {
   setCaptured(options.captureContent ?? true);
   const endpoint = endpointOf(options);
   if (endpoint === null) return null;
@@ -64,7 +64,7 @@ export function spanProcessor(options: InstrumentOptions): RepriseSpanProcessor 
  * Sends all spans of this process to the log of a prompt, from now on: it sets a tracer provider of OpenTelemetry, which
  * needs `@opentelemetry/sdk-trace-node`. Returns null when it can't, which a warning explains. Never rejects.
  */
-export async function instrument(options: InstrumentOptions): Promise<RepriseSpanProcessor | null> {
+export async function instrument(options: InstrumentOptions = {}): Promise<RepriseSpanProcessor | null> {
   const processor = spanProcessor(options);
   if (processor === null) return null;
   try {
@@ -87,7 +87,8 @@ function currentProvider(): TracerProvider {
 }
 
 /** Returns the path of a prompt's spans or of an agent's; null unless exactly one of them is named. */
-function pathOf({ prompt, agent }: InstrumentOptions): string | null {
+function pathOf({ prompt, agent: given }: InstrumentOptions): string | null {
+  const agent = given ?? (prompt === undefined ? process.env["REPRISE_AGENT"] || undefined : undefined);
   if ((prompt === undefined) === (agent === undefined)) return null;
   const owner = prompt === undefined ? `agents/${encodeURIComponent(agent ?? "")}` : `prompts/${prompt}`;
   return `/api/public/${owner}/otel/v1/traces`;
@@ -97,7 +98,7 @@ function endpointOf(options: InstrumentOptions): Endpoint | null {
   const { baseUrl, apiKey, timeoutMs = 10_000 } = options;
   const path = pathOf(options);
   if (path === null) {
-    warn("No spans are sent to Reprise: name either a prompt or an agent");
+    warn("No spans are sent to Reprise: name either a prompt or an agent, or set REPRISE_AGENT");
     return null;
   }
   const url = baseUrl ?? process.env["REPRISE_URL"];

@@ -8,15 +8,28 @@ from pathlib import Path
 import pytest
 
 from tests.support.command_line import reprise
-from tests.support.deployment import EmbeddedServer
+from tests.support.deployment import EmbeddedServer, environment, run_to_end
 from tests.support.exports import export, span
 from tests.support.http_client import Client
 
 
 @pytest.fixture(scope="module")
-def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServer]:
     with EmbeddedServer(tmp_path_factory.mktemp("advice")) as server:
-        yield server.client()
+        yield server
+
+
+@pytest.fixture(scope="module")
+def client(server: EmbeddedServer) -> Client:
+    return server.client()
+
+
+@pytest.fixture(scope="module")
+def admin(server: EmbeddedServer) -> Client:
+    made = run_to_end(
+        ["reprise", "keys", "create", "models", "--scope", "admin", "--scope", "read"], environment(server.home)
+    )
+    return server.client(made.split()[-1])
 
 
 @pytest.fixture
@@ -53,13 +66,33 @@ def test_a_session_without_words_is_no_test_case_and_names_the_recording_of_cont
 
 
 def test_models_are_listed_with_their_prices(client: Client, tmp_path: Path) -> None:
-    client.post("/api/v1/models", {"name": "mine", "baseUrl": "http://127.0.0.1:9/v1", "promptPrice": 0.5})
-
     listed = reprise(client, tmp_path, "models", "list", "--all")
 
     assert listed.returncode == 0, listed.stderr
     rows = [line.split() for line in listed.stdout.splitlines()]
     assert ["gpt-4o-mini", "OPENAI", "0.15", "0.6"] in [row[:4] for row in rows], listed.stdout
+
+
+def test_an_own_model_is_added_changed_and_removed(admin: Client, tmp_path: Path) -> None:
+    add = ("models", "add", "qwen3", "--base-url", "http://127.0.0.1:9/v1")
+    added = reprise(admin, tmp_path, *add)
+    changed = reprise(admin, tmp_path, *add, "--prompt-price", "0.5", "--context-tokens", "40960")
+    listed = reprise(admin, tmp_path, "models", "list")
+    removed = [reprise(admin, tmp_path, "models", "remove", "qwen3") for _ in range(2)]
+
+    assert added.stdout == "qwen3 can be used: 32,768 tokens, no price.\n", added
+    assert changed.stdout == "qwen3 can be used: 40,960 tokens, $0.5 and $0 per million tokens.\n", changed
+    assert ["qwen3", "CUSTOM_OPENAI_COMPATIBLE", "0.5", "0"] in [line.split() for line in listed.stdout.splitlines()]
+    assert [done.returncode for done in removed] == [0, 2]
+    assert "No model named 'qwen3' was added" in removed[1].stderr
+    assert "qwen3" not in reprise(admin, tmp_path, "models", "list", "--all").stdout
+
+
+def test_a_key_that_may_not_add_models_is_refused_with_the_scope(client: Client, tmp_path: Path) -> None:
+    refused = reprise(client, tmp_path, "models", "add", "qwen3", "--base-url", "http://127.0.0.1:9/v1")
+
+    assert (refused.returncode, "admin" in refused.stderr) == (2, True), refused
+    assert "qwen3" not in reprise(client, tmp_path, "models", "list", "--all").stdout
 
 
 def test_the_gate_warns_of_a_key_without_a_placeholder(client: Client, prompt_id: int, tmp_path: Path) -> None:

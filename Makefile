@@ -33,7 +33,7 @@ test-unit: $(VENV)/test.stamp ## Run the fast unit tests, which need no server a
 	@exec $(BIN)/python -m pytest --numprocesses logical --maxprocesses 4 --hypothesis-profile dev \
 		-m "not slow and not services and not browser and not program" tests/unit $(ARGS)
 
-test-weekly: $(VENV)/test.stamp ## Run agents on libraries that are too large to install for each test run
+test-weekly: $(VENV)/test.stamp ## Run what is too large for each test run: agents on large libraries, the gate on all sets
 	@WEEKLY=1 $(BIN)/python -m pytest -m weekly $(ARGS)
 
 # The driver compiles only with the headers. Without them, the test run's summary lists the skipped tests.

@@ -19,12 +19,15 @@ _ON_SERVICES = re.compile(r"\[(?:.+-)?(?:services|mysql)(?:-.+)?\]$")
 _PACKAGES = re.compile(
     r"tests/(?:e2e/(?:connect|ui)|integration/(?:prompts|providers|replays|runs|security/answers))(?=/)"
 )
+# Files with long tests that share nothing: tests with other parameters are another group.
+_APART = ("tests/integration/operations/test_worst_requests.py",)
 # What one process runs for minutes, the longest first: begun late, it would run when the other processes have ended.
 LONGEST = (
     "tests/gate/test_strangers.py embedded",
     "tests/integration/replays embedded",
     "tests/integration/replays services",
-    "tests/integration/operations/test_worst_requests.py embedded",
+    "tests/integration/operations/test_worst_requests.py[reads] embedded",
+    "tests/integration/operations/test_worst_requests.py[changes] embedded",
     "tests/e2e/connect embedded",
     "tests/e2e/ui embedded",
     "tests/fuzz/test_endpoints.py embedded",
@@ -64,7 +67,10 @@ class FilesByBackend(LoadScopeScheduling):  # type: ignore[misc]
     def _split_scope(self, nodeid: str) -> str:
         """Return the name of a test's group."""
         package = _PACKAGES.match(nodeid)
-        shared = package[0] if package else nodeid.partition("::")[0]
+        file, _, test = nodeid.partition("::")
+        shared = package[0] if package else file
+        if file in _APART:
+            shared += test[test.find("[") :]
         return f"{shared} {'services' if _ON_SERVICES.search(nodeid) else 'embedded'}"
 
 

@@ -185,7 +185,7 @@ def growing() -> Iterator[Stage]:
         yield made
 
 
-@pytest.mark.parametrize("methods", [{"GET"}, {"POST", "PUT", "PATCH", "DELETE"}])
+@pytest.mark.parametrize("methods", [{"GET"}, {"POST", "PUT", "PATCH", "DELETE"}], ids=["reads", "changes"])
 def test_twice_as_much_is_at_most_about_twice_the_work_of_each_route(growing: Stage, methods: set[str]) -> None:
     asked = sorted(_asked(growing, methods), key=_order)
     small, once = (_filled(growing, asked, number) for number in range(2))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -64,21 +65,39 @@ class Process:
         pass
 
 
-def test_what_needs_longest_is_begun_first_and_the_rest_in_the_order_of_pytest() -> None:
-    option = SimpleNamespace(loadscopereorder=False)
-    config: Any = SimpleNamespace(option=option, getvalue=lambda name: {"tx": ["popen"]}[name])
-    file, _, _ = LONGEST[0].partition(" ")
-    tests = ["tests/test_a.py::test_1", "tests/test_b.py::test_2", "tests/test_a.py::test_3", f"{file}::test_4"]
-    scheduler, process = FilesByBackend(config), Process()
-    scheduler.add_node(process)
-    scheduler.add_node_collection(process, tests)
-
+def scheduled(processes: list[Process], tests: list[str]) -> FilesByBackend:
+    """Give tests to processes, of which each collected all of them."""
+    popen = ["popen"] * len(processes)
+    config: Any = SimpleNamespace(option=SimpleNamespace(loadscopereorder=False), getvalue=lambda name: popen)
+    scheduler = FilesByBackend(config)
+    for process in processes:
+        scheduler.add_node(process)
+    for process in processes:
+        scheduler.add_node_collection(process, tests)
     scheduler.schedule()
-    scheduler.mark_test_complete(process, 3)
+    return scheduler
+
+
+def test_what_needs_longest_is_begun_first_and_the_rest_in_the_order_of_pytest() -> None:
+    file, _, _ = LONGEST[0].partition(" ")
+    process = Process()
+    tests = ["tests/test_a.py::test_1", "tests/test_b.py::test_2", "tests/test_a.py::test_3", f"{file}::test_4"]
+
+    scheduled([process], tests).mark_test_complete(process, 3)
 
     assert process.places == [3, 0, 2, 1]
 
 
+def test_two_processes_may_run_tests_of_one_file_that_share_nothing() -> None:
+    file, _, _ = next(group for group in LONGEST if group.endswith("[reads] embedded")).partition("[")
+    processes = [Process(), Process()]
+
+    scheduled(processes, [f"{file}::test_1[reads]", f"{file}::test_1[changes]"])
+
+    assert [process.places for process in processes] == [[0], [1]]
+
+
 def test_the_groups_that_are_begun_first_exist() -> None:
-    assert [group for group in LONGEST if not (ROOT / group.partition(" ")[0]).exists()] == []
+    paths = [re.split(r"[\[ ]", group)[0] for group in LONGEST]
+    assert [path for path in paths if not (ROOT / path).exists()] == []
     assert len({*LONGEST}) == len(LONGEST)

@@ -3,34 +3,34 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
-from datetime import date, timedelta
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
 
+from app.replay.condition_algebra import (
+    Node,
+    NotRead,
+    all_of,
+    any_of,
+    as_condition,
+    comparison,
+    is_number,
+    negated,
+    one_of,
+)
 from app.replay.tables import words
 
 Item = str | list[Any]
 """A word of a statement, or the items between two parentheses."""
-Node = Any
-"""An expression: a word, or a tuple that begins with its kind."""
 
 MOST_NESTED = 20
 """Parentheses around a word, and `case` in `case`: forms are compared and written by recursion."""
 _MOST_CASTS = 4  # `::` in a row
 _NUMBER = re.compile(r"\d{0,20}(?:\.\d{0,20})?(?:e[-+]?\d{1,2})?")
-_WHOLE, _DAY = re.compile(r"-?\d{1,20}"), re.compile(r"'\d{4}-\d\d-\d\d'", re.ASCII)
 _COMPARING = ("=", "<>", "<", "<=", ">", ">=")
 _LIKE = ("like", "ilike", "rlike", "regexp", "glob")
 _RESERVED = words("sql", "reserved") | frozenset(",;:)][=<>+-*/%.") | {"<>", "<=", ">=", "||"}
-_CONSTANTS = ("true", "false")
 _AFTER_CONDITION = ("", "and", "or", "when", "then", "else", "end")
-
-
-class NotRead(Exception):
-    """The words are no expression that is known here."""
 
 
 def split(items: Sequence[Item], separator: str) -> list[list[Item]]:
@@ -65,7 +65,7 @@ def condition_form(
     items: Sequence[Item], name: Callable[[str], str], query: Callable[[Sequence[Item]], Any]
 ) -> tuple[Node, ...]:
     """Return the conditions that all have to hold, in order; raises `NotRead`."""
-    node = _holds(expression_form(items, name, query))
+    node = as_condition(expression_form(items, name, query))
     return node[1] if node[:1] == ("and",) else () if node == "true" else (node,)
 
 
@@ -136,7 +136,7 @@ class _Expression:
         operator = self._peek()
         if isinstance(operator, str) and operator in _COMPARING:
             self._at += 1
-            return _comparison(operator, left, self._sum())
+            return comparison(operator, left, self._sum())
         if self._takes("is"):
             return self._is(left)
         is_not = self._takes("not")
@@ -144,7 +144,7 @@ class _Expression:
             low = self._sum()
             if not self._takes("and"):
                 raise NotRead
-            node = all_of([_comparison(">=", left, low), _comparison("<=", left, self._sum())])
+            node = all_of([comparison(">=", left, low), comparison("<=", left, self._sum())])
         elif self._takes("in"):
             node = self._in(left)
         elif isinstance(operator := self._peek(), str) and operator in _LIKE:
@@ -172,7 +172,7 @@ class _Expression:
             raise NotRead
         if query := self._query(items):
             return ("in query", left, query)
-        return _one_of(left, self._arguments(items))
+        return one_of(left, self._arguments(items))
 
     def _sum(self) -> Node:
         return self._chain(("+", "-", "||"), self._product)
@@ -189,9 +189,7 @@ class _Expression:
         if len(parts) == 1:
             return parts[0][1]
         used = {operator for operator, _ in parts}
-        is_free = used == {"*"} or (
-            "||" not in used and "+" in operators and any(_is_number(part) for _, part in parts)
-        )
+        is_free = used == {"*"} or ("||" not in used and "+" in operators and any(is_number(part) for _, part in parts))
         return ("joined", tuple(sorted(parts, key=repr) if is_free else parts))
 
     def _signed(self) -> Node:
@@ -208,7 +206,7 @@ class _Expression:
             node = ("call", "cast", (node, self._type()))
         if not is_negative:
             return node
-        return f"-{node}" if _is_number(node) else ("negative", node)
+        return f"-{node}" if is_number(node) else ("negative", node)
 
     def _type(self) -> Node:
         word = self._next()
@@ -291,121 +289,3 @@ class _Expression:
             raise NotRead
         self._cases -= 1
         return ("case", subject, tuple(branches), otherwise)
-
-
-def _is_number(node: Node) -> bool:
-    return isinstance(node, str) and node.lstrip("-")[:1].isdigit()
-
-
-def _is_literal(node: Node) -> bool:
-    return isinstance(node, str) and (_is_number(node) or node[:1] == "'")
-
-
-def _comparison(operator: str, left: Node, right: Node) -> Node:
-    """Return a comparison as one of `=`, `<>`, `<` and `<=`; of a condition and a constant, the condition."""
-    if operator in (">", ">="):
-        return _ordered(operator.replace(">", "<"), right, left)
-    if operator in ("<", "<="):
-        return _ordered(operator, left, right)
-    for side, other in ((left, right), (right, left)):
-        if side in _CONSTANTS and other not in _CONSTANTS:
-            return other if (side == "true") == (operator == "=") else negated(other)
-    if _is_number(left) and _is_number(right):
-        return "true" if (left == right) == (operator == "=") else "false"
-    return (operator, *sorted((left, right), key=repr))
-
-
-def _ordered(operator: str, left: Node, right: Node) -> Node:
-    """Return `<` as `<=` and the next whole number or day, which a reader has to find equal; else both as they are."""
-    if operator == "<" and not (_is_literal(left) and _is_literal(right)):
-        if (bound := _next(right, -1)) is not None:
-            return ("<=", left, bound)
-        if (bound := _next(left, 1)) is not None:
-            return ("<=", bound, right)
-    return (operator, left, right)
-
-
-def _next(node: Node, step: int) -> str | None:
-    """Return a whole number, or a date, and a step; None for another expression."""
-    if not isinstance(node, str):
-        return None
-    if _WHOLE.fullmatch(node):
-        return str(int(node) + step)
-    if _DAY.fullmatch(node):
-        with suppress(ValueError, OverflowError):
-            return f"'{date.fromisoformat(node[1:-1]) + timedelta(step)}'"
-    return None
-
-
-def negated(node: Node) -> Node:
-    """Return the condition that holds where another one does not; neither holds for an unknown value."""
-    match node:
-        case "true":
-            return "false"
-        case "false":
-            return "true"
-        case ("and", parts):
-            return any_of([*map(negated, parts)])
-        case ("or", parts):
-            return all_of([*map(negated, parts)])
-        case ("not", inner):
-            return inner
-        case ("=", left, right):
-            return ("<>", left, right)
-        case ("<>", left, right):
-            return ("=", left, right)
-        case ("<", left, right):
-            return ("<=", right, left)
-        case ("<=", left, right):
-            return _ordered("<", right, left)
-    return ("not", node)
-
-
-def _one_of(left: Node, choices: Iterable[Node]) -> Node:
-    known = sorted({*choices}, key=repr)
-    if not known:
-        raise NotRead
-    return _comparison("=", left, known[0]) if len(known) == 1 else ("in", left, tuple(known))
-
-
-def any_of(parts: Iterable[Node]) -> Node:
-    """Return the condition that one of several holds."""
-    return _combined("or", parts, "false", "true")
-
-
-def all_of(parts: Iterable[Node]) -> Node:
-    """Return the condition that all of several hold."""
-    return _combined("and", parts, "true", "false")
-
-
-def _combined(kind: str, parts: Iterable[Node], neutral: str, decisive: str) -> Node:
-    flat = {inner for part in parts for inner in (part[1] if part[:1] == (kind,) else (part,))} - {neutral}
-    if decisive in flat:
-        return decisive
-    choices = defaultdict[Node, set[Node]](set)
-    rest = list[Node]()
-    for part in flat:
-        match kind, part:
-            case ("or", ("=", left, right)) | ("and", ("<>", left, right)) if _is_literal(left) != _is_literal(right):
-                choices[right if _is_literal(left) else left].add(left if _is_literal(left) else right)
-            case ("or", ("in", left, entries)) | ("and", ("not", ("in", left, entries))):
-                choices[left].update(entries)
-            case _:
-                rest.append(part)
-    lists = (_one_of(left, entries) for left, entries in choices.items())
-    known = sorted([*rest, *(lists if kind == "or" else map(negated, lists))], key=repr)
-    return (kind, tuple(known)) if len(known) > 1 else known[0] if known else neutral
-
-
-def _holds(node: Node) -> Node:
-    """Return a condition of which only matters where it holds, so that `is true` changes nothing."""
-    match node:
-        case ("and", parts):
-            return all_of(map(_holds, parts))
-        case ("or", parts):
-            return any_of(map(_holds, parts))
-        case ("is", inner, "true"):
-            return inner
-        case ("is", inner, "false"):
-            return negated(inner)
-    return node

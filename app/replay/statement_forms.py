@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from app.replay.conditions import MOST_NESTED, Item, NotRead, condition_form, expression_form, number_form, split
+from app.replay.condition_algebra import NotRead
+from app.replay.conditions import MOST_NESTED, Item, condition_form, expression_form, number_form, split
 from app.replay.statements import SQL_TEXT, is_doubtful
 from app.replay.tables import TABLES, words
 

@@ -314,7 +314,7 @@ NOT_GROWING: dict[str, set[str]] = {
         "replay/texts/words:_words",
     },
     "looks up the digest of each earlier message, in one line of C": {"replay/known:MessageDigests.of"},
-    "sort a set, which C does": {"replay/conditions:_one_of"},
+    "sort a set, which C does": {"replay/condition_algebra:one_of"},
     "loop over the probes of an audit, the gaps that are shown, or the tries of a calibration": {
         "audit/figures:noticed",
         "audit/playing:play_probe",

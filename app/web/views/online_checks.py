@@ -63,9 +63,9 @@ class OnlineCheckView(PromptPage):
         models = self.services.models.list(organization_id=visit.organization_id)
         return show(
             "online_check.html",
+            head=self.head(visit, check.prompt_id),
             check=check,
             path=f"{visit.base}/online-checks/{check_id}",
-            back=_list_of(visit, check),
             kinds=KINDS,
             judges=_judges(models, self.services.credentials.lacking(visit.organization_id, models)),
             given=_given(check, models),

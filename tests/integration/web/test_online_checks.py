@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from tests.integration.web.conftest import Browser
 from tests.integration.web.test_session_page import HOSTILE
 from tests.support.world import World
@@ -24,6 +26,8 @@ def test_a_check_is_added_listed_and_removed(world: World, admin: Browser) -> No
     one = f"{admin.base}/online-checks/{check['id']}"
     admin.open(one)
     assert (f"{HOSTILE} x" in admin.text, HOSTILE in admin.page) == (True, False)
+    crumbs = admin.page.partition('aria-label="Breadcrumb"')[2].partition("</nav>")[0]
+    assert re.findall(r'href="([^"]*)"', crumbs) == [f"{admin.base}/prompts", f"{admin.base}/prompts/{prompt_id}", path]
     assert admin.send(one, **CHECK | {"kind": "judge"}, version="", model="").status_code == 400
     assert "Name the model that judges." in admin.text
     assert admin.send(one, **CHECK | {"percent": "50"}, version="", model="").status_code == 303

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
+from itertools import accumulate
 from typing import NamedTuple, Self
 
 from app.search.words import word_set
 
 _READ_MAX = 4_000
 _LETTERS_MIN = 3
+WORDS_COUNTED, SESSIONS_COUNTED = 20, 4_000
+"""The rarest words of a sentence that count, until so many sessions have them, each counted for each of its words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +59,16 @@ def touched(sentence: str, words: CaseWords, most: int) -> list[Touch]:
     common = _common(sentence, words)
     scores = _scores(common, words)
     best = nsmallest(most, scores, key=lambda index: (-scores[index], index))
-    rare = sorted(common, key=lambda word: (len(words.having[word]), word))
-    return [Touch(index, tuple(word for word in rare if _has(words.having[word], index))) for index in best]
+    return [Touch(index, tuple(word for word in common if _has(words.having[word], index))) for index in best]
 
 
 def _common(sentence: str, words: CaseWords) -> list[str]:
-    """Return the words of a sentence that some test case has. Sums of floats depend on their order, so it is fixed."""
+    """Return the words of a sentence that count, the rarest first. Sums of floats depend on their order."""
     own = {word for word in word_set(sentence[:_READ_MAX]) if len(word) >= _LETTERS_MIN}
-    return sorted(own & words.having.keys())
+    known = own & words.having.keys()
+    rare = nsmallest(WORDS_COUNTED, known, key=lambda word: (len(words.having[word]), word))
+    totals = list(accumulate(len(words.having[word]) for word in rare))
+    return rare[: max(1, bisect_right(totals, SESSIONS_COUNTED))]
 
 
 def _scores(common: Sequence[str], words: CaseWords) -> dict[int, float]:

@@ -79,11 +79,24 @@ def words_and_cases(size: int) -> Work:
     return work
 
 
+def common_words(size: int) -> Work:
+    """Order and find as many sessions, each with all words of a sentence with as many words."""
+    own = [f"word{n}" for n in range(size)]
+    words = CaseWords.of([own] * size)
+
+    def work() -> None:
+        ordered(" ".join(own), words)
+        touched(" ".join(own), words, 60)
+
+    return work
+
+
 WORKS: dict[str, Make] = {
     **{f"a text of {name}": of_text(piece) for name, piece in PIECES.items()},
     "a sentence": one_line,
     "test cases": cases,
     "test cases and words": words_and_cases,
+    "test cases with the same words": common_words,
 }
 CORE = Core(("guard",), WORKS, size=40)
 NOT_GROWING: dict[str, set[str]] = {

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+import pytest
+
 from app.guard import touching
-from app.guard.touching import CaseWords, Touch, touched
+from app.guard.touching import WORDS_COUNTED, CaseWords, Touch, touched
 
 
 def ordered(sentence: str, words: Sequence[Collection[str]]) -> list[int]:
@@ -40,6 +42,24 @@ def test_sessions_are_touched_by_their_words_the_rarest_first() -> None:
         Touch(3, ("order",)),
     ]
     assert [touch.place for touch in touched("Each order has one refund.", words, 1)] == [2]
+
+
+def test_only_the_rarest_words_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A map has hundreds of sentences, and all sessions may have all of their words."""
+    monkeypatch.setattr(touching, "SESSIONS_COUNTED", 3)
+    words = CaseWords.of([{"order", "refund"}, {"order", "booking"}, {"order", "refund"}])
+
+    touches = touched("Each order, booking or refund.", words, 3)
+
+    assert [(touch.place, touch.words) for touch in touches] == [(1, ("booking",)), (0, ("refund",)), (2, ("refund",))]
+    assert touched("Each order.", words, 1) == [Touch(0, ("order",))]
+
+
+def test_of_very_many_words_the_rarest_count() -> None:
+    words = CaseWords.of([{f"word{n:02}" for n in range(30)}])
+    [touch] = touched(" ".join(f"word{n:02}" for n in range(30)), words, 1)
+
+    assert touch.words == tuple(f"word{n:02}" for n in range(WORDS_COUNTED))
 
 
 def test_a_sentence_without_a_common_word_touches_no_session() -> None:

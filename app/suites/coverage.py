@@ -140,12 +140,14 @@ def removable_cases(
     `verdicts` are those of experiments by test case. Both have had a verdict in at least `least` of them, not always
     the same one. What the removed test represents, the tests that are kept represent, too.
     """
-    kept, pairs = list(cases), list[tuple[SuiteCase, SuiteCase]]()
+    kept, pairs = {case.id: case for case in cases}, list[tuple[SuiteCase, SuiteCase]]()
+    counts = Counter(chain.from_iterable(case.features for case in cases))
     for case in sorted(cases, key=lambda case: (len(case.features), -case.id)):
-        others = [other for other in kept if other.id != case.id]
+        others = (other for other in kept.values() if other is not case)
         twin = next((other for other in others if _agree(case.id, other.id, verdicts, least)), None)
-        if twin and case.features <= covered_by(others):
-            kept = others
+        if twin and all(counts[feature] > 1 for feature in case.features):
+            del kept[case.id]
+            counts.subtract(case.features)
             pairs.append((case, twin))
     return sorted(pairs, key=lambda pair: pair[0].id)
 

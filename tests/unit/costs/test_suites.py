@@ -130,6 +130,14 @@ def removable(size: int) -> Work:
     return lambda: removable_cases(cases, verdicts, least=3)
 
 
+def agreeing(size: int) -> Work:
+    """Find as many test cases that represent the same, and had the same verdicts."""
+    features = frozenset(Feature("topic", f"word{n}") for n in range(20))
+    cases = [SuiteCase(n, "c", features, frozenset()) for n in range(size)]
+    verdicts = [dict.fromkeys(range(size), "passed" if k % 2 else "failed") for k in range(6)]
+    return lambda: removable_cases(cases, verdicts, least=3)
+
+
 WORKS: dict[str, Make] = {
     "equal sessions": sessions(1, 3),
     "different sessions": sessions(0, 3),
@@ -141,6 +149,7 @@ WORKS: dict[str, Make] = {
     **{f"a text of {name}": text_of(piece) for name, piece in PIECES.items()},
     "gains that fall": gains,
     "verdicts": removable,
+    "test cases that agree": agreeing,
     "reasons why an answer ended": lambda size: (
         lambda: is_refused({"gen_ai.response.finish_reasons": ["stop"] * 9 * size})
     ),
@@ -151,7 +160,6 @@ NOT_GROWING: dict[str, set[str]] = {
         "suites/cover:running_shares",
         "suites/proposals:SuiteProposal.summary",
     },
-    "loops over the test cases of a suite, which has at most 200": {"suites/coverage:removable_cases"},
     "loop over the tools of a session, of which at most 64 are kept": {
         "suites/phrases:_in_order",
         "suites/phrases:_names",

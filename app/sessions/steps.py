@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Container, Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any
 
 from app.otlp.names import text_of
 from app.otlp.normalise import Messages, NormalisedMessage, ToolResponse, ToolUse
+from app.otlp.normalise.finish import recorded_reason
 from app.otlp.normalise.genai import DECISION, EXCEPTION
 from app.otlp.normalise.roles import NO_MODEL
 from app.otlp.normalise.tokens import first_token_ms
@@ -57,17 +58,29 @@ def steps_of(spans: Sequence[TurnSpan], calls: Sequence[RequestedCall]) -> tuple
         if call.span is None:
             alone[call.chat_id].append(_of_messages(call, denied))
     batches = _batches(spans, ran)
+    asking = set(_asking([span for span in spans if span.is_chat]))
     steps: list[Step] = []
     for span in spans:
         if span.is_tool:
             steps.append(_of_tool(span, ran.get(span.span_id), batches[span.span_id]))
         elif span.is_chat:
             steps += alone[span.span_id]
-            if (text := answer_text(span.outputs)) is not None:
+            if span.span_id not in asking and (text := answer_text(span.outputs)) is not None:
                 steps.append(Step("answer", span.span_id, text=text))
     if not any(span.outputs for span in spans if span.is_chat):
         steps += [*_answers_of_agents(spans)] or _answers_of_root(spans)
     return tuple(steps)
+
+
+def _asking(chats: Sequence[TurnSpan]) -> Iterator[str]:
+    """Yield the model calls without a finish reason that ended with calls of tools, as the next one's input shows."""
+    for chat, later in pairwise(chats):
+        given, inputs = later.inputs or (), chat.inputs or ()
+        at = len(inputs)
+        if not 0 < at < len(given) or given[at].role in NO_MODEL or given[at - 1] != inputs[-1]:
+            continue
+        if any(not call.hosted for call in given[at].calls) and recorded_reason(chat.full.attributes) is None:
+            yield chat.span_id
 
 
 def _answers_of_agents(spans: Sequence[TurnSpan]) -> Iterator[Step]:

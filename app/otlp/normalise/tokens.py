@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Container, Iterable, Mapping
 from datetime import datetime
+from itertools import chain
 from typing import Any, NamedTuple
 
 from app.otlp.normalise.convention import COUNT_MAX, SpanView
@@ -111,6 +112,7 @@ _IN_OBJECTS: tuple[tuple[str, ...], ...] = (
         "completion_reasoning_tokens",
     ),
 )
+_TOTALS_IN_OBJECTS = ("total_tokens", "totalTokens", "totalTokenCount", "total")
 _WITHIN = (
     "usage",
     "input_token_details",
@@ -162,11 +164,13 @@ def counts_of(span: SpanView, prompt: int, completion: int) -> TokenCounts:
         return TokenCounts(prompt, completion)
     counts = [span.count(*filter(named.__contains__, keys)) or 0 for keys in _PARTS]
     # Objects are parsed only if the attributes do not suffice.
-    read, write, reasoning = counts if any(counts) else _parts(_usages(span, named))
+    usages = [] if any(counts) else _usages(span, named)
+    read, write, reasoning = _parts(usages) if usages else counts
     cached = read + write
     if not cached and not reasoning:
         return TokenCounts(prompt, completion)
-    spare = max(0, (span.count(*_TOTAL) or 0) - prompt - completion)
+    total = span.count(*_TOTAL) or _count(chain.from_iterable(map(_groups, usages)), _TOTALS_IN_OBJECTS)
+    spare = max(0, (total or 0) - prompt - completion)
     if cached and (cached > prompt or spare >= cached or _is_counted(_usages(span, named), _UNCACHED, prompt)):
         prompt, spare = prompt + cached, spare - cached
     if reasoning and (

@@ -58,6 +58,7 @@ USER_KEYS = (
     "ai.telemetry.metadata.userId",
     "llm.user",
     "mastra.metadata.resourceId",
+    "trpc.go.agent.runner.user_id",
 )
 _CONVERSATION_NAMES, _USER_NAMES = frozenset(CONVERSATION_KEYS), frozenset(USER_KEYS)
 MAX_PROMPT_NAME = 128

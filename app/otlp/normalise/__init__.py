@@ -25,6 +25,7 @@ from app.otlp.normalise.frameworks import (
     SpringAI,
 )
 from app.otlp.normalise.genai import BareTool, GenAI, GenAIEvents, NamedTool
+from app.otlp.normalise.haystack import Haystack
 from app.otlp.normalise.messages import Messages, NormalisedMessage, QuestionMemo, first_user_text, own_words_at
 from app.otlp.normalise.modalities import ModalityTokens, modality_tokens
 from app.otlp.normalise.numbered import Indexed, OpenInference, OpenLLMetry, Whole
@@ -50,6 +51,7 @@ CONVENTIONS: tuple[Convention, ...] = (
     PydanticAI(),
     CodeFunction(),
     Mastra(),
+    Haystack(),
     *PLATFORMS,
     Indexed(),
     SpanKind(),

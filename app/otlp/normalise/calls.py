@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from typing import Any
 
 from app.chat import ToolCall
-from app.values.json import unwrapped_json
+from app.values.json import json_container, unwrapped_json
 
 CALL_KINDS = frozenset(
     {
@@ -23,7 +24,7 @@ _HOSTED = frozenset(
     }
 )
 _HOSTED_KEYS = ("builtin", "providerExecuted", "provider_executed")
-_WRAPPERS = ("function", "functionCall", "function_call", "toolUse", "toolRequest", "toolInvocation")
+_WRAPPERS = ("function", "functionCall", "function_call", "toolUse", "toolRequest", "toolInvocation", "tool_call")
 # Gemini names the tool that it runs only by these.
 _CODE = ("executableCode", "executable_code")
 CALL_WRAPPERS = frozenset({*_WRAPPERS, *_CODE, "server_tool_call"})
@@ -31,6 +32,9 @@ _GENERIC = ("tool_call", "function_call", "custom_tool_call", "server_tool_call"
 NAMES = ("name", "toolName", "tool_name")
 _ARGUMENTS = ("arguments", "args", "input", "parameters")
 _ID = ("id", "toolCallId", "tool_call_id", "call_id", "toolUseId", "ref")
+_APPROVALS = frozenset({"mcp_approval_request", "mcp_approval_response"})
+_OBJECT_IN_BASE64 = ("ey", "e3", "ew")
+"""The beginnings of a JSON object in base64."""
 # What an item that names its tool only by its type has besides arguments.
 _NO_ARGUMENTS = frozenset(
     {"type", "id", "call_id", "status", "output", "outputs", "result", "results", "error", "role", "container_id"}
@@ -42,9 +46,15 @@ def _is_of_page(part: dict[str, Any]) -> bool:
     return str(part.get("type")).startswith("tool-") and "toolCallId" in part and "state" in part
 
 
+def is_approval(part: dict[str, Any], wrapper: str) -> bool:
+    """Return whether a part asks a person to allow a call that the vendor is to run, or has the person's answer."""
+    inner = part.get(wrapper)
+    return isinstance(inner, dict) and inner.get("type") in _APPROVALS
+
+
 def read_call(part: Any) -> ToolCall | None:
     """Return a tool call from its part, list entry or item; None if it is something else."""
-    if not isinstance(part, dict):
+    if not isinstance(part, dict) or is_approval(part, "server_tool_call"):
         return None
     if not CALL_WRAPPERS.isdisjoint(part) and (call := _wrapped_call(part)):
         return call
@@ -82,7 +92,18 @@ def _call(fields: dict[str, Any]) -> ToolCall | None:
     if arguments is None and _first(fields, NAMES) is None:
         arguments = _others(fields)
     hosted = kind in _HOSTED or any(fields.get(key) is True for key in _HOSTED_KEYS)
-    return ToolCall(_id(fields), name, unwrapped_json(arguments), hosted=hosted)
+    return ToolCall(_id(fields), name, _decoded(unwrapped_json(arguments)), hosted=hosted)
+
+
+def _decoded(arguments: Any) -> Any:
+    """Return arguments, decoded if they are an object in base64, as Go writes bytes into JSON."""
+    if not isinstance(arguments, str) or not arguments.startswith(_OBJECT_IN_BASE64):
+        return arguments
+    try:
+        decoded = json_container(b64decode(arguments, validate=True).decode())
+    except ValueError:
+        return arguments
+    return decoded if isinstance(decoded, dict) else arguments
 
 
 def _name_in(kind: str) -> str:

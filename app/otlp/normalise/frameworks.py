@@ -274,10 +274,15 @@ class PlainWords(Convention):
 
 
 class BareChat(Convention):
-    """A span with a model and messages but no operation: the common conventions without the operation's name."""
+    """A span with a model and messages but no operation: the common conventions without the operation's name.
+
+    OpenLLMetry's of SageMaker has the JSON of the endpoint, which each program chooses.
+    """
 
     name = "gen_ai.bare_chat"
-    markers = frozenset({"gen_ai.input.messages", "gen_ai.output.messages", *Whole.markers})
+    input_keys = ("traceloop.entity.input",)
+    output_keys = ("traceloop.entity.output",)
+    markers = frozenset({"gen_ai.input.messages", "gen_ai.output.messages", *input_keys, *output_keys, *Whole.markers})
 
     def operation(self, span: SpanView) -> str | None:
         return CHAT if span.text("gen_ai.request.model", "gen_ai.response.model") else None

@@ -16,6 +16,7 @@ from app.values.json import json_container, json_or_text
 # The conventions' own name first, then what libraries used before there was one.
 _ARGUMENTS = ("gen_ai.tool.call.arguments", "gen_ai.tool.arguments", "gen_ai.tool.input")
 _RESULTS = ("gen_ai.tool.call.result", "gen_ai.tool.result", "gen_ai.tool.output", "gen_ai.tool.message")
+_DEFINITIONS = ("gen_ai.tool.definitions", "gen_ai.agent.tools", "gen_ai.request.tool.definitions")
 OPENINFERENCE = "openinference.span.kind"
 _TOOL_SPAN = "execute_tool "
 _ITEMS_AS_TEXT = "@traceloop/instrumentation-openai"
@@ -43,8 +44,7 @@ class GenAI(Convention):
             "gen_ai.input.messages",
             "gen_ai.output.messages",
             "gen_ai.usage.input_tokens",
-            "gen_ai.tool.definitions",
-            "gen_ai.agent.tools",
+            *_DEFINITIONS,
         }
     )
     model_keys = ("gen_ai.request.model", "gen_ai.response.model")
@@ -81,7 +81,7 @@ class GenAI(Convention):
         )
 
     def definitions(self, span: SpanView) -> list[Any] | None:
-        container = json_container(span.first("gen_ai.tool.definitions", "gen_ai.agent.tools"))
+        container = json_container(span.first(*_DEFINITIONS))
         return container if isinstance(container, list) else None
 
 
@@ -137,7 +137,7 @@ class GenAIEvents(Convention):
         return _detailed(span, "gen_ai.output.messages", "assistant") or _messages_in_events(span, outputs=True)
 
     def tool(self, span: SpanView) -> ToolUse | None:
-        if span.first("gen_ai.operation.name") != TOOL:
+        if span.first("gen_ai.operation.name") != TOOL and "gen_ai.tool.name" not in span.attributes:
             return None
         arguments = _content(span, ("gen_ai.tool.message",), ("content",))
         result = _content(span, ("gen_ai.choice",), ("message", "content"))
@@ -154,23 +154,28 @@ def _detailed(span: SpanView, key: str, role: str) -> Messages | None:
 
 
 def _detailed_tool(span: SpanView) -> ToolUse | None:
-    """Strands puts a tool's call and response in the parts of details events, in one or in one each."""
-    call: dict[str, Any] = {}
-    response: dict[str, Any] = {}
-    for name, attributes in span.events:
-        if name in DETAILS:
-            call = call or _part(attributes.get("gen_ai.input.messages"), "tool_call")
-            response = response or _part(attributes.get("gen_ai.output.messages"), "tool_call_response")
-    result = response.get("response", response.get("result"))
-    return ToolUse(None, None, json_or_text(call.get("arguments")), result_in_block(result))
+    """Return the call and the response that a tool's span has as messages, in attributes or in details events."""
+    arguments = result = None
+    for attributes in (span.attributes, *(values for name, values in span.events if name in DETAILS)):
+        if arguments is None:
+            arguments = _in_message(attributes.get("gen_ai.input.messages"), "tool_call", ("arguments",))
+        if result is None:
+            result = _in_message(attributes.get("gen_ai.output.messages"), "tool_call_response", ("response", "result"))
+    return ToolUse(None, None, json_or_text(arguments), result_in_block(result))
 
 
-def _part(messages: Any, kind: str) -> dict[str, Any]:
-    for message in json_container(messages) or ():
-        for part in (message.get("parts") if isinstance(message, dict) else None) or ():
+def _in_message(messages: Any, kind: str, names: tuple[str, ...]) -> Any:
+    """Return what the first part of this kind has under one of the names, or the content of the tool's own message."""
+    container = json_container(messages)
+    for message in container if isinstance(container, list) else ():
+        if not isinstance(message, dict):
+            continue
+        for part in message.get("parts") or ():
             if isinstance(part, dict) and part.get("type") == kind:
-                return part
-    return {}
+                return next((part[name] for name in names if name in part), None)
+        if message.get("role") == "tool" and message.get("content") is not None:
+            return message["content"]
+    return None
 
 
 def _messages_in_events(span: SpanView, *, outputs: bool) -> Messages | None:

@@ -26,7 +26,17 @@ from app.values.json import json_or_text
 from app.values.python_text import recorded_container
 from app.values.structs import decoder
 
-_MESSAGE_LISTS = ("messages", "input", "contents", "output", "choices", "candidates", "generations", "outputs")
+_MESSAGE_LISTS = (
+    "messages",
+    "input",
+    "contents",
+    "output",
+    "choices",
+    "candidates",
+    "generations",
+    "outputs",
+    "replies",
+)
 _MESSAGE_KEYS = ("role", "content", "parts", "tool_calls", "toolCalls", "kwargs", "message", "event.name")
 _CONTENT_KEYS = ("content", "parts", "tool_calls", "toolCalls", "function_call", "text", "audio")
 _NO_PARTS = ContentParts()

@@ -10,6 +10,7 @@ from app.otlp.normalise.convention import AGENT, CHAT, TOOL, Convention, SpanVie
 from app.otlp.normalise.flat import read_prompt, with_fields
 from app.otlp.normalise.genai import ALIASES, OPENINFERENCE
 from app.otlp.normalise.messages import Messages, NormalisedMessage, read_messages, read_text
+from app.otlp.normalise.roles import is_role
 from app.otlp.normalise.toolio import (
     offered_in,
     recorded_arguments,
@@ -74,8 +75,19 @@ class Whole(Convention):
 def _messages(span: SpanView, prefixes: tuple[str, ...], role: str) -> Messages | None:
     for prefix in prefixes:
         if entries := gather(span.attributes, prefix):
-            return read_messages(entries, role)
+            return read_messages([_named_by_role(entry) for entry in entries], role)
     return None
+
+
+def _named_by_role(entry: Any) -> Any:
+    """Return the message of an entry `{user: text}`, in which a role names the text. Of several the last counts."""
+    if not isinstance(entry, dict) or len(entry) != 1:
+        return entry
+    [(name, content)] = entry.items()
+    if not is_role(name):
+        return entry
+    texts = content if isinstance(content, list) else [content]
+    return {"role": name, "content": next((text for text in reversed(texts) if text), None)}
 
 
 def gather(attributes: Mapping[str, Any], prefix: str) -> list[Any]:

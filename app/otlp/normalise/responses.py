@@ -6,8 +6,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from app.otlp.normalise.calls import NAMES
-from app.otlp.normalise.toolio import result_in_block
+from app.otlp.normalise.calls import NAMES, is_approval
+from app.otlp.normalise.toolio import kind_of_block, result_in_block
 from app.values.json import json_container, unwrapped_json
 
 RESPONSE_KINDS = frozenset(
@@ -30,7 +30,7 @@ _WITH_CALL = frozenset(
 RESPONSE_WRAPPERS = frozenset(
     {
         *("functionResponse", "function_response", "toolResponse", "toolResult", "server_tool_call_response"),
-        *("codeExecutionResult", "code_execution_result"),
+        *("codeExecutionResult", "code_execution_result", "tool_call_result"),
     }
 )
 _OWN_IDS = ("tool_call_id", "toolCallId", "tool_use_id", "toolUseId", "call_id")
@@ -57,11 +57,14 @@ class ToolResponse:
 
 def read_response(part: Any) -> ToolResponse | None:
     """Return the response in a part of a message or in an item of a list; None where it is something else."""
-    if not isinstance(part, dict):
+    if not isinstance(part, dict) or is_approval(part, "server_tool_call_response"):
         return None
     for wrapper in () if RESPONSE_WRAPPERS.isdisjoint(part) else RESPONSE_WRAPPERS & part.keys():
         if isinstance(inner := part[wrapper], dict):
-            return _response({**part, **inner}) or _others(part, inner)
+            # Haystack's result has the whole call as its origin.
+            origin = inner.get("origin")
+            named = origin if isinstance(origin, dict) else {}
+            return _response({**part, **named, **inner}) or _others(part, inner)
     if isinstance(inner := part.get("toolInvocation"), dict):
         return _response_with_call(inner)
     kind = part.get("type") or part.get("kind") or part.get("part_kind")
@@ -141,7 +144,7 @@ def _result(value: Any) -> Any:
 def _is_text(block: Any) -> bool:
     if not isinstance(block, dict) or not isinstance(block.get("text", block.get("content")), str):
         return False
-    return block.get("type") in _TEXT_BLOCKS and (block.keys() == {"text"} or "type" in block)
+    return kind_of_block(block) in _TEXT_BLOCKS and (block.keys() == {"text"} or "type" in block or "$type" in block)
 
 
 def _text(fields: dict[str, Any], keys: tuple[str, ...]) -> str:

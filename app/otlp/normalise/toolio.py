@@ -66,7 +66,7 @@ def recorded_result(value: Any) -> Any:
 
 
 _MCP_RESULT = frozenset({"content", "isError", "structuredContent", "_meta"})
-_MCP_TEXT = ({"type", "text"}, {"type", "content"})
+_MCP_TEXT = ({"type", "text"}, {"type", "content"}, {"$type", "text"})
 
 
 def _mcp_text(result: Any) -> Any:
@@ -83,9 +83,14 @@ def _mcp_text(result: Any) -> Any:
 
 
 def _is_mcp_text(block: Any) -> bool:
-    if not isinstance(block, dict) or block.get("type") != "text" or block.keys() not in _MCP_TEXT:
+    if not isinstance(block, dict) or kind_of_block(block) != "text" or block.keys() not in _MCP_TEXT:
         return False
     return isinstance(block.get("text", block.get("content")), str)
+
+
+def kind_of_block(block: dict[str, Any]) -> Any:
+    """Return the type of a block, which .NET names `$type`."""
+    return block.get("type", block.get("$type"))
 
 
 def result_in_block(value: Any) -> Any:
@@ -93,7 +98,15 @@ def result_in_block(value: Any) -> Any:
     match json_container(value):
         case [{"text": content, **others}] | [{"json": content, **others}] if not others and content is not None:
             return unwrapped_json(content)
-    return _mcp_text(unwrapped_json(_message_content(value)))
+    return _mcp_text(_in_choice(unwrapped_json(_message_content(value))))
+
+
+def _in_choice(result: Any) -> Any:
+    """Return the content of a tool's message that is the only choice of a response, as frameworks in Go record it."""
+    match result:
+        case {"choices": [{"message": {"role": "tool", "content": content}}]}:
+            return unwrapped_json(content)
+    return result
 
 
 def _message_content(value: Any) -> Any:

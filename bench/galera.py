@@ -20,7 +20,7 @@ from sqlalchemy import text
 
 from app.database.engines import build_engine
 from app.database.transactions import Database
-from bench.ingest import SETTINGS, Sender, make
+from bench.ingest import SETTINGS, Sender, make_batches
 from bench.load import Request, one_by_one, percentile_ms, rate
 from tests.support.deployment import Deployment
 from tests.support.galera import BUFFER_POOL, galera_cluster, missing
@@ -61,9 +61,11 @@ class GaleraInstance:
             "first page of the log alone, ms at p50": lambda: percentile_ms(
                 one_by_one(self._url, self._log, count=100), 50
             ),
-            "ingest from 8 senders, spans/s": lambda: self._sender.send_at_once(make(self._prompt_id, batches), 8),
+            "ingest from 8 senders, spans/s": lambda: self._sender.send_at_once(
+                make_batches(self._prompt_id, batches), 8
+            ),
             "one batch of 512 alone, ms at p50": lambda: (
-                statistics.median(self._sender.send(make(self._prompt_id, 10))) * 1000
+                statistics.median(self._sender.send(make_batches(self._prompt_id, 10))) * 1000
             ),
         }
 

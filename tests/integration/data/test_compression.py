@@ -241,6 +241,18 @@ def test_texts_of_runs_and_replays_are_stored_compressed(world: World) -> None:
     assert compressed_columns(world) == {str(column) for column in TEXTS}
 
 
+def test_rows_without_a_text_are_left_out(world: World) -> None:
+    """A replay has no result before its end, and none after it was cancelled."""
+    made = said(world)
+    program = {"candidate": {"external": {"name": "shop", "revision": "1"}}}
+    replay_id = world.post(f"/api/v1/test-cases/{made['test_case_id']}/replays", json=program).json["id"]
+    assert world.post(f"/api/v1/replays/{replay_id}/cancel").status_code == 200
+
+    compress_all(world.container)
+
+    assert world.get(f"/api/v1/replays/{replay_id}").json["status"] == "cancelled"
+
+
 def test_texts_of_releases_without_compression_are_read_and_compressed(world: World) -> None:
     with uncompressed(world):
         made = said(world)

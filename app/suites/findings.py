@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from math import log
 from statistics import median
@@ -132,16 +132,22 @@ def grouped(
     for subject in known:
         if subject.common:
             kept[Subject(subject.problem, subject.value)].append(subject.common)
+    numbers = _Numbers()
     features = [
-        frozenset(feature for feature in given_by(sample.scored, vocabulary, effect_of) if feature.kind in _SPLIT_BY)
+        frozenset(
+            numbers.of(feature)
+            for feature in given_by(sample.scored, vocabulary, effect_of)
+            if feature.kind in _SPLIT_BY
+        )
         for sample in samples
     ]
     topics = {common.value for of_problem in kept.values() for common in of_problem if common.kind == "topic"}
-    everywhere = Counter[Feature]()
+    everywhere = Counter[int]()
     for had in features:
         everywhere.update(had)
     words = [
-        {Feature("topic", word) for word in topics.intersection(sample.scored.fingerprint.words)} for sample in samples
+        {numbers.of(Feature("topic", word)) for word in topics.intersection(sample.scored.fingerprint.words)}
+        for sample in samples
     ]
     groups: list[FoundGroup] = []
     for number, problem in enumerate(largest):
@@ -149,37 +155,54 @@ def grouped(
         for common in kept[problem]:
             # A word is no topic any more when too many sessions have it.
             is_word = common.kind == "topic"
-            rest = _part(problem, common, rest, words if is_word else features, groups)
+            having = words if is_word else features
+            rest = _part(problem, common, rest, having, numbers.of(common), groups)
         if number < SPLIT_PROBLEMS:
             counts, total = _compared(problem, samples, features, everywhere)
             for _ in range(SPLITS_MAX - (len(groups) - before)):
-                if chosen := _distinguishing([features[index] for index in rest], counts, total):
-                    rest = _part(problem, chosen, rest, features, groups)
+                chosen = _distinguishing([features[index] for index in rest], counts, total, numbers.features)
+                if chosen:
+                    rest = _part(problem, chosen, rest, features, numbers.of(chosen), groups)
         groups += [FoundGroup(problem, rest)] if rest else []
     return sorted(groups, key=lambda group: (-len(group.members), group.subject.digest))
+
+
+@dataclass(slots=True)
+class _Numbers:
+    """Numbers of features, from 0: a session has many features, which are counted for each problem."""
+
+    features: list[Feature] = field(default_factory=list)
+    _numbers: dict[Feature, int] = field(default_factory=dict)
+
+    def of(self, feature: Feature) -> int:
+        number = self._numbers.setdefault(feature, len(self.features))
+        if number == len(self.features):
+            self.features.append(feature)
+        return number
 
 
 def _part(
     problem: Subject,
     common: Feature,
     members: Sequence[int],
-    features: Sequence[Collection[Feature]],
+    features: Sequence[Collection[int]],
+    number: int,
     groups: list[FoundGroup],
 ) -> list[int]:
-    """Add the finding of the sessions with a feature, if there are any; returns the others."""
-    having = [index for index in members if common in features[index]]
+    """Add the finding of the sessions with a feature of this number, if there are any; returns the others."""
+    having = [index for index in members if number in features[index]]
     if having:
         groups.append(FoundGroup(Subject(problem.problem, problem.value, common), having))
-    return [index for index in members if common not in features[index]]
+    return [index for index in members if number not in features[index]]
 
 
 def _compared(
-    problem: Subject, samples: Sequence[Sample], features: Sequence[Collection[Feature]], everywhere: Counter[Feature]
-) -> tuple[Counter[Feature], int]:
+    problem: Subject, samples: Sequence[Sample], features: Sequence[Collection[int]], everywhere: Counter[int]
+) -> tuple[Counter[int], int]:
     """Return how often sessions that could have the problem have each feature, and the number of these sessions."""
     if problem.problem != "failed_tool":
         return everywhere, len(samples)
-    counts, total = Counter[Feature](), 0
+    counts, total = Counter[int](), 0
     for sample, had in zip(samples, features, strict=True):
         if problem.value in sample.scored.fingerprint.tools:
             counts.update(had)
@@ -187,18 +210,23 @@ def _compared(
     return counts, total
 
 
-def _distinguishing(members: Sequence[Collection[Feature]], counts: Counter[Feature], total: int) -> Feature | None:
-    """Return the feature that these sessions have more often than others, in most of them; None without any."""
-    own = Counter[Feature]()
+def _distinguishing(
+    members: Sequence[Collection[int]], counts: Counter[int], total: int, features: Sequence[Feature]
+) -> Feature | None:
+    """Return the feature that these sessions have more often than others, in most of them; None without any.
+
+    Features are counted by their numbers, of which `features` are the names.
+    """
+    own = Counter[int]()
     for had in members:
         own.update(had)
     least = max(SPLIT_MIN, SPLIT_SHARE * len(members))
     best: tuple[float, Feature] | None = None
-    for feature, count in own.items():
-        lift = (count / len(members)) / (counts[feature] / total)
+    for number, count in own.items():
+        lift = (count / len(members)) / (counts[number] / total)
         if count < least or lift < LIFT:
             continue
-        candidate = (-count * log(lift), feature)
+        candidate = (-count * log(lift), features[number])
         if best is None or candidate < best:
             best = candidate
     return best[1] if best else None

@@ -163,3 +163,22 @@ def test_without_a_version_a_finding_comes_back_with_a_later_session(start_ns: i
 def test_the_digest_of_a_subject_is_stable() -> None:
     assert Subject("error").digest.hex() == "6a410aaaceee0d4925d1c944b0b19d59"
     assert Subject("check", "polite", Feature("topic", "lamp")).digest != Subject("check", "polite").digest
+
+
+def test_features_of_sessions_are_hashed_a_few_times_whatever_the_number_of_problems(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Hashes of their texts were most of the work for thousands of sessions."""
+    hashed = 0
+
+    def counted(feature: Feature) -> int:
+        nonlocal hashed
+        hashed += 1
+        return tuple.__hash__(feature)
+
+    tools = [f"tool{number}" for number in range(12)]
+    samples = [sample(number, *tools, failed=[tools[number % 12]]) for number in range(60)]
+    monkeypatch.setattr(Feature, "__hash__", counted)
+
+    assert len(groups_of(samples)) == 12
+    assert hashed < 200 * len(samples)

@@ -15,6 +15,8 @@ from reprise_formats.importers.spans import Sendable, Unreadable, object_in
 
 BATCH_BYTES = 4 * 1024 * 1024
 BATCH_SPANS = 500
+ID_MAX = 1_000
+"""Characters of the id of a trace, which is hashed for each of its spans."""
 RECORD_BYTES = 256 * 1024 * 1024
 """The spans of one record together: each repeats what its record has once, such as the resource of a batch."""
 # A record without a time is a microsecond later than the one before it.
@@ -54,7 +56,8 @@ class _Encoded:
 class Import:
     """An import under way. It keeps a hash of each trace and conversation, some 200 bytes, to count the sessions.
 
-    A record is not imported if its spans have more than `record_bytes`, or all spans more than `total_bytes`.
+    A record is not imported if its spans have more than `record_bytes`, or with those of the records before it more
+    than `total_bytes`.
     """
 
     convert: Convert
@@ -68,6 +71,8 @@ class Import:
     rejected: int = 0
     unread: int = 0
     _sessions: dict[int, int] = field(default_factory=dict)
+    # The bytes of all spans, also of records that are not imported.
+    _bytes: int = 0
 
     @property
     def sessions(self) -> int:
@@ -110,13 +115,18 @@ class Import:
         if record.problem:
             raise Unreadable(record.problem)
         encoded: list[_Encoded] = []
-        size, most = 0, min(self.record_bytes, self.total_bytes)
+        size = 0
         for span in self.convert(record.value, at_ns):
+            if len(span.trace_id) > ID_MAX:
+                raise Unreadable(f"has the id of a trace with more than {ID_MAX:,} characters")
             encoded.append(_Encoded.of(span, self.scope))
             size += len(encoded[-1].body)
-            if size > most:
-                raise Unreadable(f"has more than {int(most):,} bytes of spans, of which each repeats what they share")
-        self.total_bytes -= size
+            self._bytes += len(encoded[-1].body)
+            if size > self.record_bytes:
+                repeated = "of which each repeats what they share"
+                raise Unreadable(f"has more than {self.record_bytes:,} bytes of spans, {repeated}")
+            if self._bytes > self.total_bytes:
+                raise Unreadable(f"comes after spans of {self.total_bytes:,} bytes, which are all of an import")
         return encoded
 
     def _count(self, spans: list[_Encoded]) -> None:

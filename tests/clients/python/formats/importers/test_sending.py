@@ -12,7 +12,7 @@ import pytest
 from reprise_client.cli.failures import CouldNotRun
 from reprise_client.cli.remote import Remote
 from reprise_formats.importers.records import ImportedRecord
-from reprise_formats.importers.sending import BATCH_BYTES, BATCH_SPANS, Import
+from reprise_formats.importers.sending import BATCH_BYTES, BATCH_SPANS, ID_MAX, Import
 from reprise_formats.importers.spans import ImportedSpan
 
 
@@ -69,8 +69,28 @@ def test_an_import_has_a_limit_of_all_spans() -> None:
 
     done = instance.run(*({"id": id_, "size": 1000} for id_ in "abc"), {"id": "d"}, total_bytes=3_000)
 
-    assert (done.spans, done.unread) == (3, 1)
-    assert instance.reports[0].startswith("line 3: has more than ")
+    assert (done.spans, done.unread) == (2, 2)
+    assert instance.reports[:1] == ["line 3: comes after spans of 3,000 bytes, which are all of an import"]
+
+
+def test_records_that_are_not_imported_count_for_the_limit_of_all_spans() -> None:
+    instance = Instance()
+    repeated = {"id": "a", "spans": 10, "size": 1000}
+
+    done = instance.run(repeated, repeated, {"id": "b"}, record_bytes=2_000, total_bytes=4_000)
+
+    assert (done.spans, done.unread) == (0, 3)
+    assert "comes after" in instance.reports[2]
+
+
+def test_a_trace_with_a_very_long_id_is_not_imported() -> None:
+    """It is hashed for each of its spans."""
+    instance = Instance()
+
+    done = instance.run({"id": "a" * (ID_MAX + 1)}, {"id": "a" * ID_MAX})
+
+    assert (done.spans, done.unread) == (1, 1)
+    assert instance.reports == ["line 1: has the id of a trace with more than 1,000 characters"]
 
 
 def test_batches_are_bounded_by_their_spans_and_bytes() -> None:

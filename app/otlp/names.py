@@ -45,6 +45,7 @@ CONVERSATION_KEYS = (
     "voltagent.conversation_id",
     "conversation.id",
     "conversation_id",
+    "langwatch.thread.id",
 )
 """The best first: it counts wherever in a trace it is."""
 USER_KEYS = (
@@ -59,6 +60,7 @@ USER_KEYS = (
     "llm.user",
     "mastra.metadata.resourceId",
     "trpc.go.agent.runner.user_id",
+    "langwatch.user.id",
 )
 _CONVERSATION_NAMES, _USER_NAMES = frozenset(CONVERSATION_KEYS), frozenset(USER_KEYS)
 MAX_PROMPT_NAME = 128

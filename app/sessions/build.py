@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from app.otlp.names import CONVERSATION_KEYS, USER_KEYS, id_of
+from app.otlp.normalise.hidden import is_hidden
 from app.otlp.normalise.media import Media
 from app.otlp.normalise.messages import Memo, Messages, first_user_text, last_user_text, own_words_at
 from app.otlp.span import span_count
@@ -289,7 +290,8 @@ def lacks_of(spans: Iterable[TurnSpan], user: str | None, files: Sequence[Media]
 
 
 def _has_content(span: TurnSpan, key: str) -> bool:
-    return span.full.attributes.get(key) not in (None, "", "[]", "{}", [], {})
+    value = span.full.attributes.get(key)
+    return value not in (None, "", "[]", "{}", [], {}) and not is_hidden(value)
 
 
 def _has_cut_json(span: TurnSpan) -> bool:

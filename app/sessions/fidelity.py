@@ -9,6 +9,7 @@ from typing import Any
 from app.otlp.names import RESPONSE_ID, text_of
 from app.otlp.normalise import Messages
 from app.otlp.normalise.genai import DETAILS
+from app.otlp.normalise.hidden import is_hidden
 from app.otlp.normalise.media import Media
 from app.otlp.normalise.parts import read_parts
 from app.otlp.span import span_count
@@ -69,6 +70,7 @@ def instruction_of(spans: Iterable[TurnSpan], *, typed: bool = True) -> str | No
     for span in (*filter(_is_chat, spans), *filter(_is_agent, spans)):
         recorded = (span.full.attributes, *(values for name, values in span.full.events if name in DETAILS))
         named = next((values[name] for values in recorded for name in _INSTRUCTIONS if values.get(name)), None)
+        named = None if is_hidden(named) else named
         is_typed = not span.is_chat and _INPUT in span.full.attributes
         messages = () if is_typed and not typed else span.inputs or ()
         texts = (

@@ -7,6 +7,7 @@ from typing import Any
 from app.otlp.normalise.calls import read_call
 from app.otlp.normalise.convention import AGENT, CHAT, TOOL, Convention, SpanView, ToolUse
 from app.otlp.normalise.flat import joined, joined_texts
+from app.otlp.normalise.hidden import is_hidden
 from app.otlp.normalise.messages import Messages, NormalisedMessage, read_messages
 from app.otlp.normalise.numbered import OpenInference, Whole
 from app.otlp.normalise.toolio import result_in_block
@@ -44,7 +45,6 @@ class SpringAI(Convention):
 
 _SCOPE = "claude_code."
 _CODE_TYPES = {"llm_request": CHAT, "tool": TOOL, "interaction": AGENT}
-_REDACTED = "<REDACTED>"
 _QUESTION, _ANSWER = "claude_code.user_prompt", "claude_code.assistant_response"
 CODE_EVENTS = frozenset({_QUESTION, _ANSWER})
 """The log records with words. The body of a record is its full name; its attribute `event.name` lacks the prefix."""
@@ -104,7 +104,7 @@ def _tool_output(span: SpanView) -> Any:
 
 
 def _said(text: str | None, role: str) -> Messages | None:
-    return None if text is None or text == _REDACTED else (NormalisedMessage(role, text),)
+    return None if text is None or is_hidden(text) else (NormalisedMessage(role, text),)
 
 
 def _logged(span: SpanView, name: str, key: str) -> str | None:

@@ -115,6 +115,11 @@ class BareTool(Convention):
     def operation(self, span: SpanView) -> str | None:
         return TOOL
 
+    def tool(self, span: SpanView) -> ToolUse | None:
+        """Return what is under OpenInference's names, which Koog writes without its kinds."""
+        arguments, result = span.first("input.value"), span.first("output.value")
+        return ToolUse(None, None, recorded_arguments(arguments), recorded_result(result))
+
 
 DETAILS = ("gen_ai.client.inference.operation.details", "gen_ai.client.inference.operation_details")
 EXCEPTION = "gen_ai.client.operation.exception"

@@ -13,6 +13,7 @@ from app.chat import ToolCall
 from app.otlp.normalise.calls import CALL_KINDS, read_call
 from app.otlp.normalise.fields import FIELDS_BEGIN, read_fields
 from app.otlp.normalise.finish import asks_for_tools
+from app.otlp.normalise.hidden import is_hidden
 from app.otlp.normalise.media import Media, transcript_of
 from app.otlp.normalise.parts import REASONING, ContentParts, read_parts, read_segments
 from app.otlp.normalise.responses import (
@@ -136,7 +137,7 @@ def read_text(value: Any, role: str, memo: Memo | None = None) -> Messages | Non
     messages = read_messages(value, role, memo)
     if messages is not None:
         return messages
-    if not isinstance(value, str) or not value.strip() or value.lstrip().startswith(("[", "{")):
+    if not isinstance(value, str) or not value.strip() or value.lstrip().startswith(("[", "{")) or is_hidden(value):
         return None
     return (NormalisedMessage(role, value),)
 
@@ -198,8 +199,12 @@ def _read_item(item: Any, role: str) -> list[NormalisedMessage]:
         if isinstance(inner, dict) and "content" not in item:
             messages = _read_item(inner, role_of(item) or role)
             return _asking(messages) if asks_for_tools(item) else messages
-    if isinstance(item.get("content"), dict) and "parts" in item["content"]:
-        return _read_item(item["content"], role)
+    content = item.get("content")
+    if isinstance(content, dict) and "parts" in content:
+        return _read_item(content, role)
+    # A model's message may be encoded as the text of an entry without a role.
+    if role == "assistant" and len(item) == 1 and isinstance(content, str) and (encoded := _encoded(content, role)):
+        return encoded
     return _read_message(item, role)
 
 
@@ -207,11 +212,15 @@ def _read_text(text: str, role: str) -> list[NormalisedMessage]:
     """Read a text, or the message or messages that it has as JSON: some libraries encode each message."""
     if not text.strip():
         return []
+    return _encoded(text, role) or [_of_text(role, text)]
+
+
+def _encoded(text: str, role: str) -> list[NormalisedMessage]:
     encoded = recorded_container(text)
     items = encoded if isinstance(encoded, list) else [encoded]
-    if items and all(map(_is_message, items)):
-        return [message for item in items for message in _read_item(item, role)]
-    return [_of_text(role, text)]
+    if not all(map(_is_message, items)):
+        return []
+    return [message for item in items for message in _read_item(item, role)]
 
 
 def _of_text(role: str, text: str | None, parts: ContentParts = _NO_PARTS) -> NormalisedMessage:

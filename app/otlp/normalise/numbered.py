@@ -9,6 +9,7 @@ from typing import Any
 from app.otlp.normalise.convention import AGENT, CHAT, TOOL, Convention, SpanView, ToolUse
 from app.otlp.normalise.flat import read_prompt, with_fields
 from app.otlp.normalise.genai import ALIASES, OPENINFERENCE
+from app.otlp.normalise.hidden import is_hidden
 from app.otlp.normalise.messages import Messages, NormalisedMessage, read_messages, read_text
 from app.otlp.normalise.roles import is_role
 from app.otlp.normalise.toolio import (
@@ -24,7 +25,10 @@ _DSPY = "openinference.instrumentation.dspy"
 _INDEX_DIGITS = 5
 # What lies deeper in a key stays one name: no convention goes half as deep.
 _LEVELS = 16
-_OPENINFERENCE_KINDS = {"LLM": CHAT, "TOOL": TOOL, "AGENT": AGENT, "EMBEDDING": "embeddings", "RETRIEVER": "retrieval"}
+_OPENINFERENCE_KINDS = {
+    **{"LLM": CHAT, "CHATMODEL": CHAT, "TOOL": TOOL, "AGENT": AGENT},
+    **{"EMBEDDING": "embeddings", "RETRIEVER": "retrieval"},
+}
 _TRACELOOP_KINDS = {"tool": TOOL, "agent": AGENT, "workflow": "invoke_workflow", "task": "task"}
 _REQUESTS = {"chat": CHAT, "completion": "text_completion", "embedding": "embeddings"}
 
@@ -53,6 +57,11 @@ class Indexed(Convention):
 
     def output_messages(self, span: SpanView) -> Messages | None:
         return _messages(span, ("gen_ai.completion.", "llm.completions."), "assistant")
+
+    def tool(self, span: SpanView) -> ToolUse | None:
+        """Return the first words of a tool's span, if its kind is in another attribute (Eino)."""
+        arguments, result = (span.first(f"gen_ai.{side}.0.content") for side in ("prompt", "completion"))
+        return ToolUse(None, None, recorded_arguments(arguments), recorded_result(result))
 
 
 class Whole(Convention):
@@ -192,7 +201,7 @@ def _whole_input(span: SpanView) -> Messages | None:
     text, kind = span.text("input.value"), span.text("input.mime_type")
     if text and kind == "application/json" and text.startswith('"'):
         text, kind = json_or_text(text), "text/plain"
-    if isinstance(text, str) and text.strip() and kind == "text/plain":
+    if isinstance(text, str) and text.strip() and kind == "text/plain" and not is_hidden(text):
         return (NormalisedMessage("user", text),)
     return read_text(span.first("input.value"), "user")
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from app.chat import ToolCall
 from app.otlp.normalise.calls import CALL_KINDS, CALL_WRAPPERS, read_call
+from app.otlp.normalise.hidden import is_hidden
 from app.otlp.normalise.media import MEDIA_KEYS, Media, read_media, transcript_of, unknown_part
 from app.otlp.normalise.responses import RESPONSE_KINDS, RESPONSE_WRAPPERS, ToolResponse, read_response
 from app.values.python_text import recorded_container
@@ -116,7 +117,7 @@ def _is_block(part: dict[str, Any]) -> bool:
 
 def _type(part: dict[str, Any]) -> str:
     kind = part.get("type")
-    return kind if isinstance(kind, str) else ""
+    return kind.removesuffix("Block") if isinstance(kind, str) else ""
 
 
 def _read_part(part: Any, parts: ContentParts) -> None:
@@ -125,6 +126,9 @@ def _read_part(part: Any, parts: ContentParts) -> None:
     if not isinstance(part, dict):
         return
     kind = part.get("type") or part.get("kind") or part.get("part_kind")
+    if isinstance(kind, str) and kind.endswith("Block"):  # Strands for TypeScript
+        kind = kind.removesuffix("Block")
+        part = part | {"type": kind}
     if kind in REASONING or part.get("thought") is True or (kind is None and _is_reasoning(part)):
         inner = read_parts(_text_in(part) or part.get("content") or part.get("thinking") or part.get("summary"))
         parts.reasoning += inner.texts + inner.reasoning
@@ -143,7 +147,8 @@ def _read_tool(part: dict[str, Any], parts: ContentParts) -> bool:
     if response is not None:
         parts.responses.append(response)
         parts.media += _media_in(response.result)
-    if call is not None:
+    # A vendor's block of a call may be next to the library's own.
+    if call is not None and not (call.id and call in parts.calls):
         parts.calls.append(call)
     return call is not None or response is not None
 
@@ -165,7 +170,7 @@ def _is_reasoning(part: dict[str, Any]) -> bool:
 
 
 def _keep(kept: list[str], text: str | None) -> None:
-    if text is not None and text.strip():
+    if text is not None and text.strip() and not is_hidden(text):
         kept.append(text)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from app.otlp.normalise.convention import AGENT, CHAT, TOOL, Convention, SpanView, ToolUse
@@ -112,6 +113,23 @@ def _tokens(usage: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
     return sum(max(integer(usage[part]) or 0, 0) for part in parts)
 
 
+class _Typed(Platform):
+    """A platform that writes inputs and outputs as `{type, value}`."""
+
+    def _read(self, value: Any, role: str, memo: Memo | None = None, *, plain: bool = True) -> Messages | None:
+        return super()._read(_value(value), role, memo, plain=plain)
+
+    def tool(self, span: SpanView) -> ToolUse | None:
+        use = super().tool(span)
+        return use and replace(use, arguments=_value(use.arguments), result=_value(use.result))
+
+
+def _value(typed: Any) -> Any:
+    """Return the value in an object or JSON `{type, value}`; anything else unchanged."""
+    container = json_container(typed)
+    return container["value"] if isinstance(container, dict) and container.keys() == {"type", "value"} else typed
+
+
 PLATFORMS = (
     Platform(
         "langfuse",
@@ -151,6 +169,7 @@ PLATFORMS = (
         usage="braintrust.metrics",
         writes_json=True,
     ),
+    _Typed("langwatch", ("langwatch.span.type",), ("langwatch.input",), ("langwatch.output",)),
     Platform("cozeloop", ("cozeloop.span_type",), ("cozeloop.input",), ("cozeloop.output",)),
     Platform(
         "agentops",

@@ -12,7 +12,15 @@ from app.values.json import json_container, unwrapped_json
 
 RESPONSE_KINDS = frozenset(
     {
-        *("tool_call_response", "tool_result", "tool-result", "tool-return", "tool_response", "tool-error"),
+        *(
+            "tool_call_response",
+            "tool_result",
+            "tool-result",
+            "toolResult",
+            "tool-return",
+            "tool_response",
+            "tool-error",
+        ),
         *("function_call_output", "function_response", "custom_tool_call_output", "computer_call_output"),
         *("local_shell_call_output", "shell_call_output", "apply_patch_call_output", "mcp_tool_result"),
         *("server_tool_call_response", "server_tool_result", "code_execution_result", "tool_search_output"),

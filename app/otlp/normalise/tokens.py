@@ -25,6 +25,7 @@ _CACHE_READ = (
     "gen_ai.usage.cached_input_tokens",
     "gen_ai.usage.input_cached_tokens",
     "gen_ai.usage.input_tokens.cached",
+    "gen_ai.usage.input_tokens.cache_read",
     "gen_ai.usage.prompt_tokens_details.cache_read",
     "gen_ai.usage.prompt_tokens_details.cached_tokens",
     "llm.token_count.prompt_details.cache_read",
@@ -32,6 +33,7 @@ _CACHE_READ = (
     "llm.usage.cache_read_input_tokens",
     "llm.usage.cached_tokens",
     "cache_read_tokens",
+    "agentscope.usage.cache_input_tokens",
     "ai.usage.inputTokenDetails.cacheReadTokens",
     "ai.usage.cachedInputTokens",
 )
@@ -42,12 +44,14 @@ _CACHE_WRITE = (
     "gen_ai.usage.cache_write_input_tokens",
     "gen_ai.usage.cache_write_tokens",
     "gen_ai.usage.cache_creation_tokens",
+    "gen_ai.usage.input_tokens.cache_creation",
     "gen_ai.usage.details.cache_write_tokens",
     "gen_ai.usage.details.cache_creation_input_tokens",
     "gen_ai.usage.prompt_tokens_details.cache_write",
     "llm.token_count.prompt_details.cache_write",
     "llm.usage.cache_creation_input_tokens",
     "cache_creation_tokens",
+    "agentscope.usage.cache_creation_input_tokens",
     "ai.usage.inputTokenDetails.cacheWriteTokens",
 )
 _REASONING = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from app.otlp.normalise.hidden import is_hidden
 from app.values.json import json_container, unwrapped_json
 from app.values.python_text import python_container, python_string
 
@@ -33,7 +34,7 @@ def recorded_arguments(value: Any) -> Any:
 
 def plain_arguments(value: Any) -> Any:
     """Return arguments that are JSON, or the Python text of a dict, which some libraries write instead."""
-    parsed = unwrapped_json(value)
+    parsed = None if is_hidden(value) else unwrapped_json(value)
     named = python_container(parsed)
     return named if isinstance(named, dict) else parsed
 
@@ -66,7 +67,8 @@ def recorded_result(value: Any) -> Any:
 
 
 _MCP_RESULT = frozenset({"content", "isError", "structuredContent", "_meta"})
-_MCP_TEXT = ({"type", "text"}, {"type", "content"}, {"$type", "text"})
+# What a block of text may have besides its type and its text.
+_MCP_TEXT = frozenset({"type", "$type", "text", "content", "id", "index", "annotations", "_meta"})
 
 
 def _mcp_text(result: Any) -> Any:
@@ -83,14 +85,15 @@ def _mcp_text(result: Any) -> Any:
 
 
 def _is_mcp_text(block: Any) -> bool:
-    if not isinstance(block, dict) or kind_of_block(block) != "text" or block.keys() not in _MCP_TEXT:
+    if not isinstance(block, dict) or kind_of_block(block) != "text" or not block.keys() <= _MCP_TEXT:
         return False
     return isinstance(block.get("text", block.get("content")), str)
 
 
 def kind_of_block(block: dict[str, Any]) -> Any:
-    """Return the type of a block, which .NET names `$type`."""
-    return block.get("type", block.get("$type"))
+    """Return the type of a block, which .NET names `$type` and Strands for TypeScript ends with `Block`."""
+    kind = block.get("type", block.get("$type"))
+    return kind.removesuffix("Block") if isinstance(kind, str) else kind
 
 
 def result_in_block(value: Any) -> Any:
@@ -112,7 +115,7 @@ def _in_choice(result: Any) -> Any:
 def _message_content(value: Any) -> Any:
     """Return the content in the Python text of a LangChain tool message: `content='18' name='t' tool_call_id='c'`."""
     if not isinstance(value, str) or len(value) > _MESSAGE_MAX or " tool_call_id=" not in value:
-        return value
+        return None if is_hidden(value) else value
     match = _MESSAGE.match(value)
     try:
         return python_string(match[1]) if match else value

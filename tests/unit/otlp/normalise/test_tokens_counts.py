@@ -62,6 +62,7 @@ READ_NAMES = [
     "gen_ai.usage.cached_input_tokens",
     "gen_ai.usage.input_cached_tokens",
     "gen_ai.usage.input_tokens.cached",
+    "gen_ai.usage.input_tokens.cache_read",
     "gen_ai.usage.prompt_tokens_details.cache_read",
     "gen_ai.usage.prompt_tokens_details.cached_tokens",
     "llm.token_count.prompt_details.cache_read",
@@ -69,10 +70,13 @@ READ_NAMES = [
     "llm.usage.cache_read_input_tokens",
     "llm.usage.cached_tokens",
     "cache_read_tokens",
+    "agentscope.usage.cache_input_tokens",
     "ai.usage.inputTokenDetails.cacheReadTokens",
     "ai.usage.cachedInputTokens",
 ]
 WRITTEN_NAMES = [
+    "agentscope.usage.cache_creation_input_tokens",
+    "gen_ai.usage.input_tokens.cache_creation",
     "gen_ai.usage.cache_creation.input_tokens",
     "gen_ai.usage.cache_write.input_tokens",
     "gen_ai.usage.cache_creation_input_tokens",

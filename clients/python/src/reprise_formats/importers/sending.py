@@ -114,6 +114,7 @@ class Import:
         """Return the record's spans, all or none."""
         if record.problem:
             raise Unreadable(record.problem)
+        self._check_total()
         encoded: list[_Encoded] = []
         size = 0
         for span in self.convert(record.value, at_ns):
@@ -125,9 +126,12 @@ class Import:
             if size > self.record_bytes:
                 repeated = "of which each repeats what they share"
                 raise Unreadable(f"has more than {self.record_bytes:,} bytes of spans, {repeated}")
-            if self._bytes > self.total_bytes:
-                raise Unreadable(f"comes after spans of {self.total_bytes:,} bytes, which are all of an import")
+            self._check_total()
         return encoded
+
+    def _check_total(self) -> None:
+        if self._bytes > self.total_bytes:
+            raise Unreadable(f"comes after spans of {self.total_bytes:,} bytes, which are all of an import")
 
     def _count(self, spans: list[_Encoded]) -> None:
         for span in spans:

@@ -52,10 +52,12 @@ def other_forms(size: int) -> list[bytes]:
     texts, call = json.dumps(["t"] * size), {"name": "t", "arguments": {}}
     event = {"gen_ai.event.content": '{"role": "assistant", "content": "t"}'}
     pieces = json.dumps([{"role": "model", "parts": [{"text": "t"}]}] * size)
+    tools = json.dumps([{"type": "t", "data": {"name": "t"}}] * size)
     cli = {"gen_ai.operation.name": "llm_call", "gen_ai.agent.name": "gemini-cli", "gen_ai.output.messages": pieces}
     return [
         chat({"gen_ai.response.text": texts, "gen_ai.response.tool_calls": json.dumps([call] * size)}),
         export(span(cli)),
+        export(span({"haystack.agent.step.llm.input": tools}, name="haystack.agent.step.llm")),
         chat({}, events=events("gen_ai.content.prompt", {"gen_ai.prompt": texts}, 1)),
         chat({}, events=events("gen_ai.content.prompt", {"gen_ai.prompt": "user: a\nb\n" * size}, 1), scope="openlit"),
         export(

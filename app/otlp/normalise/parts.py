@@ -34,6 +34,8 @@ class ContentParts:
     responses: list[ToolResponse] = field(default_factory=list)
     reasoning: list[str] = field(default_factory=list)
     media: list[Media] = field(default_factory=list)
+    first_by_id: dict[str, ToolCall] | None = None
+    """The first call of each id; None without a call that has one."""
 
     def add(self, other: ContentParts) -> None:
         self.texts += other.texts
@@ -148,9 +150,18 @@ def _read_tool(part: dict[str, Any], parts: ContentParts) -> bool:
         parts.responses.append(response)
         parts.media += _media_in(response.result)
     # A vendor's block of a call may be next to the library's own.
-    if call is not None and not (call.id and call in parts.calls):
+    if call is not None and not _is_repeated(call, parts):
         parts.calls.append(call)
     return call is not None or response is not None
+
+
+def _is_repeated(call: ToolCall, parts: ContentParts) -> bool:
+    if not call.id:
+        return False
+    if parts.first_by_id is None:
+        parts.first_by_id = {}
+    first = parts.first_by_id.setdefault(call.id, call)
+    return first is not call and first == call
 
 
 def _has_both(part: dict[str, Any]) -> bool:

@@ -68,6 +68,8 @@ MAX_PROMPT_NAME = 128
 MAX_CONVERSATION_ID = 512
 """Characters that are kept of one."""
 
+_ABSENT = frozenset({"none", "null", "undefined", "unknown"})
+_ABSENT_MAX = max(map(len, _ABSENT))
 _HASH = re.compile(r"[0-9a-f]{64}")
 
 
@@ -106,11 +108,14 @@ def text_of(value: Any) -> str:
 
 
 def id_of(value: Any) -> str:
-    """Return the text of an id, which MLflow writes as JSON, in quotes; "" for anything that is no text or number."""
+    """Return the text of an id, which MLflow writes as JSON, in quotes; "" for anything that is no text or number.
+
+    It is "" for the words that libraries and languages write where there is no id, such as Micrometer's `none`, too.
+    """
     name = text_of(value)
     if name.startswith('"'):
         name = text_of(json_or_text(name)) or name
-    return name
+    return "" if len(name) <= _ABSENT_MAX and name.lower() in _ABSENT else name
 
 
 def version_hash(values: Mapping[str, Any]) -> str | None:

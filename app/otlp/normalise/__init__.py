@@ -9,7 +9,7 @@ from typing import Any
 
 from app.chat import ToolCall
 from app.errors import UNREADABLE
-from app.otlp.names import RESPONSE_ID
+from app.otlp.names import RESPONSE_ID, id_of
 from app.otlp.normalise.convention import AGENTS, CHAT, FETCH, PIPELINES, TOOL, Convention, Event, SpanView, ToolUse
 from app.otlp.normalise.finish import recorded_reason
 from app.otlp.normalise.frameworks import (
@@ -149,7 +149,7 @@ class Normalised:
     @Lazy
     def response_id(self) -> str | None:
         """The id that the vendor gave the response."""
-        return self.span.text(RESPONSE_ID)
+        return id_of(self.span.text(RESPONSE_ID)) or None
 
     @property
     def recorded_id(self) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-_HIDDEN = frozenset({"<elided>", "<REDACTED>", "__REDACTED__", "HIDDEN:non-empty"})
+_HIDDEN = frozenset({"<elided>", "<REDACTED>", "<redacted>", "__REDACTED__", "HIDDEN:non-empty"})
 _LENGTH_MAX = max(map(len, _HIDDEN))
 
 

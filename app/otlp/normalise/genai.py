@@ -53,6 +53,7 @@ class GenAI(Convention):
     output_token_keys = ("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens")
     input_keys = ("gen_ai.input.messages",)
     output_keys = ("gen_ai.output.messages",)
+    plain_text = True
 
     def input_messages(self, span: SpanView) -> Messages | None:
         messages = super().input_messages(span)

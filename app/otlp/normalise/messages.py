@@ -23,7 +23,7 @@ from app.otlp.normalise.responses import (
     read_tool_message,
 )
 from app.otlp.normalise.roles import NO_MODEL, is_role, role_of
-from app.values.json import json_or_text
+from app.values.json import json_or_text, json_text
 from app.values.python_text import recorded_container
 from app.values.structs import decoder
 
@@ -296,10 +296,18 @@ def messages_of(role: str, content: Any) -> list[NormalisedMessage]:
     """
     # Parts of an answer continue each other; parts of a question are on separate lines.
     joined = "" if role == "assistant" else "\n"
-    return [
+    messages = [
         _of_text(role, joined.join(parts.texts) or None, parts)
         for parts in (read_segments(content) if role == "assistant" else [read_parts(content, calls=role != "user")])
     ]
+    if isinstance(content, dict) and content and not messages[0].has_content and _is_of_program(role, content):
+        return [_of_text(role, json_text(content))]
+    return messages
+
+
+def _is_of_program(role: str, content: dict[str, Any]) -> bool:
+    """Return whether a content that is no part is an object of the program's own, such as a structured answer."""
+    return role in ("user", "assistant") and "type" not in content and "text" not in content
 
 
 def _asking(messages: list[NormalisedMessage]) -> list[NormalisedMessage]:

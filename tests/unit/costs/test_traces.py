@@ -355,7 +355,6 @@ NOT_GROWING: dict[str, set[str]] = {
         "otlp/normalise/calls:_others",
         "otlp/normalise/fields:_asked",
         "otlp/normalise/fields:_text",
-        "otlp/normalise/livekit:LiveKit.output_messages",
         "otlp/normalise/messages:_encoded",
         "otlp/normalise/numbered:OpenLLMetry.definitions",
         "otlp/normalise/numbered:_prompts",

@@ -58,6 +58,7 @@ def other_forms(size: int) -> list[bytes]:
         chat({"gen_ai.response.text": texts, "gen_ai.response.tool_calls": json.dumps([call] * size)}),
         export(span(cli)),
         export(span({"haystack.agent.step.llm.input": tools}, name="haystack.agent.step.llm")),
+        export(span({"lk.chat_ctx": "{}", "lk.response.function_calls": json.dumps([call] * size)})),
         chat({}, events=events("gen_ai.content.prompt", {"gen_ai.prompt": texts}, 1)),
         chat({}, events=events("gen_ai.content.prompt", {"gen_ai.prompt": "user: a\nb\n" * size}, 1), scope="openlit"),
         export(

@@ -14,7 +14,10 @@ _MESSAGE = re.compile(r"""content=('[^'\\\n]*+(?:\\.[^'\\\n]*+)*'|"[^"\\\n]*+(?:
 
 
 def recorded_arguments(value: Any) -> Any:
-    """Return what is in `{args, kwargs}`, `{kwargs}`, LangChain's `{inputs, input_str}`, or a dict's Python text."""
+    """Return what is in `{args, kwargs}`, `{kwargs}`, LangChain's `{inputs, input_str}`, or a dict's Python text.
+
+    LangSmith has such a text in `{input}`.
+    """
     arguments = plain_arguments(value)
     if not isinstance(arguments, dict):
         return arguments
@@ -29,7 +32,13 @@ def recorded_arguments(value: Any) -> Any:
         return inputs if isinstance(inputs, dict) else recorded_arguments(arguments["input_str"])
     if isinstance(arguments.get("arguments"), dict) and "tool_name" in arguments:
         return arguments["arguments"]
-    return arguments
+    return _printed(arguments["input"]) or arguments if arguments.keys() == {"input"} else arguments
+
+
+def _printed(value: Any) -> dict[str, Any] | None:
+    """Return the dict that Python printed as this text; None for JSON and other values."""
+    named = python_container(value) if json_container(value) is None else None
+    return named if isinstance(named, dict) else None
 
 
 def plain_arguments(value: Any) -> Any:

@@ -266,6 +266,8 @@ class BodiesAtOnce:
     ) -> None:
         if held := getattr(req.context, "held_bodies", None):
             held.close()
+            # It refers to the request, which would be in memory until garbage is collected.
+            del req.context.hold_body
 
 
 def _organization_of(req: falcon.Request) -> int:

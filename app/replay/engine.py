@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from msgspec.structs import replace
 
-from app.chat import Message
+from app.chat import Answer, Message, ToolDefinition
 from app.replay.conversation import messages_by_turn
 from app.replay.effects import tools_of
 from app.replay.fault_types import Fault
@@ -98,6 +99,17 @@ def _shared(faulted: FaultedCase, ports: Ports, budget: WorkBudget | None = None
     return shared
 
 
+class _AtRest:
+    """The model of a conversation that no request plays."""
+
+    def answer(self, instruction: str, messages: Sequence[Message], tools: Sequence[ToolDefinition]) -> Answer:
+        raise AssertionError("no request plays this conversation")
+
+    @staticmethod
+    def goes_on() -> bool:
+        raise AssertionError("no request plays this conversation")
+
+
 class PlayedConversation:
     """The turns of a test case without verdicts, each with the earlier ones before it.
 
@@ -122,8 +134,24 @@ class PlayedConversation:
             if self._player is None:
                 self._player = TurnPlayer(self._shared, self._turn, self._messages)
             self._player.converse()
-            self._player = None
+            self._forget_player()
             self._turn += 1
+
+    def rest(self) -> None:
+        """Refer to no model until `go_on_with`: a conversation is kept for longer than the request of its program."""
+        ports = self._shared.ports
+        self.go_on_with(dataclasses.replace(ports, model=_AtRest(), goes_on=_AtRest.goes_on))
+
+    def end(self) -> None:
+        """Refer to nothing of a request any more, for a conversation that does not go on."""
+        self.rest()
+        self._forget_player()
+
+    def _forget_player(self) -> None:
+        """Empty the player, which refers to itself: else it would be in memory until garbage is collected."""
+        if self._player:
+            vars(self._player).clear()
+            self._player = None
 
     def go_on_with(self, ports: Ports) -> None:
         """Use other ports. They have the same replies, tools and instruction, as the played turns know these."""

@@ -193,13 +193,18 @@ class ProgramRequests:
             conversation.go_on_with(ports)
         else:
             conversation = PlayedConversation(prepared.case, ports, prepared.faults, budget)
+        is_kept = False
         try:
             conversation.play(played.turn)
         except (ExchangeOver, ProviderError) as end:
-            if program.settled < program.given:
-                conversation.forget_answer()
-            after = KeptConversation(conversation, draft, prepared.proposed, replies, budget, program.settled)
-            played.conversation[:] = [after]
+            # What is not stored, such as the instruction of a call that failed, is in no limit of what is kept.
+            is_kept = (draft.instruction, draft.tools) == (program.transcript.instruction, program.transcript.tools)
+            if is_kept:
+                if program.settled < program.given:
+                    conversation.forget_answer()
+                conversation.rest()
+                after = KeptConversation(conversation, draft, prepared.proposed, replies, budget, program.settled)
+                played.conversation[:] = [after]
             if isinstance(end, ExchangeOver):
                 return
             raise
@@ -207,6 +212,9 @@ class ProgramRequests:
             kept.keep()
             self.store.stop(played.stored.row, TurnStopped(played.turn, str(stop)))
             raise Invalid(f"The replay ends with this turn: {stop}.") from stop
+        finally:
+            if not is_kept:
+                conversation.end()
         raise AssertionError("a program's turn ends by an answer")
 
     def _recorded_keys(self, played: PlayedProgram) -> RecordedKeys:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import threading
 import time
@@ -9,10 +10,12 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
+import falcon
 import pytest
 
 from app.models import program_replays
 from app.providers.passing.wire import STREAM_BYTES, STREAM_GROWTH
+from app.replay.turn_player import TurnPlayer
 from app.services.replays import program_calls, program_store
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
@@ -262,6 +265,42 @@ def test_an_answer_that_is_too_large_is_counted_and_ends_the_replay(
     assert "MiB together" in refused.json["error"]
     assert world.get(replay).json["tokens"]["prompt"] > 0
     assert world.post(f"{replay}/turns").status_code == 204
+
+
+@pytest.mark.parametrize(
+    ("limit", "reply", "status"),
+    [(3_000_000, WELCOME, 200), (3_000, WELCOME, 400), (3_000_000, Reply(status=400), 502)],
+    ids=["answered", "too large", "failed"],
+)
+def test_a_request_is_not_in_memory_after_its_answer(
+    world: World, upstream: Upstream, monkeypatch: pytest.MonkeyPatch, limit: int, reply: Reply, status: int
+) -> None:
+    """It may have 50 MB, four times as much as a text, and the replay is kept for the next request."""
+    monkeypatch.setattr(program_store, "TRANSCRIPT_BYTES", limit)
+    _, program = begin(world, case_of(world, THANKS, HOT)["id"])
+    upstream.script(reply)
+    gc.collect()
+    before = objects_of_requests()
+    gc.disable()
+    try:
+        messages = [{"role": "system", "content": "long" * 1000}, {"role": "user", "content": THANKS.user}]
+        assert program.call(CHAT, {"model": "gpt-4o", "messages": messages}).status_code == status
+        left = {type(entry).__name__ for entry in objects_of_requests() if all(entry is not one for one in before)}
+    finally:
+        gc.enable()
+
+    # The turn that goes on is kept.
+    assert left == ({"TurnPlayer"} if status == 200 else set())
+
+
+def objects_of_requests() -> list[object]:
+    """Return what requests of programs have in memory, without players that were emptied."""
+    kinds = (program_calls.Exchange, program_calls.LiveProgram, falcon.Request)
+    return [
+        entry
+        for entry in gc.get_objects()
+        if isinstance(entry, kinds) or (isinstance(entry, TurnPlayer) and vars(entry))
+    ]
 
 
 def test_a_call_that_ends_after_its_turn_is_no_step_of_the_next_turn(

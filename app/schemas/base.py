@@ -42,7 +42,13 @@ class StrictSchema(Schema, metaclass=CamelCaseMeta):
     def load(self, data: Any, **kwargs: Any) -> Any:
         if isinstance(data, Mapping) and len(data) > OBJECT_FIELDS_MAX:
             raise ValidationError(f"Must have at most {OBJECT_FIELDS_MAX} fields.")
-        return super().load(data, **kwargs)
+        try:
+            return super().load(data, **kwargs)
+        except ValidationError as error:
+            # A frame of marshmallow and the error refer to each other: what was sent would be in memory until garbage
+            # is collected.
+            error.with_traceback(None)
+            raise
 
     @post_load
     def make_command(self, data: dict[str, Any], **_kwargs: Any) -> Any:

@@ -65,6 +65,17 @@ def _service_error(req: falcon.Request, resp: falcon.Response, error: errors.Ser
         if not changes.may_have_been_made():
             resp.set_header("X-Unchanged", "true")
     _body(req, resp, str(error))
+    _forget_frames(error)
+
+
+def _forget_frames(error: BaseException | None) -> None:
+    """Drop the frames that an answered error passed, because they refer to the request.
+
+    Something may refer to the error for long: a connection of fakeredis that was used while the error was handled.
+    """
+    while error:
+        error.__traceback__ = None
+        error = error.__context__
 
 
 def _redis_away(req: falcon.Request, resp: falcon.Response, error: redis.RedisError, params: object) -> None:

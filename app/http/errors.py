@@ -87,6 +87,7 @@ def _http_error(req: falcon.Request, resp: falcon.Response, error: falcon.HTTPEr
     resp.status = error.status
     resp.set_headers(error.headers or {})
     _body(req, resp, _http_message(req, error))
+    _forget_frames(error)
 
 
 def _http_message(req: falcon.Request, error: falcon.HTTPError) -> str:
@@ -115,6 +116,7 @@ def _otlp_path_message(base: str, signal: str) -> str:
 def _unexpected_error(req: falcon.Request, resp: falcon.Response, error: Exception, _params: object) -> None:
     resp.status = falcon.HTTP_500
     _body(req, resp, bug_message(error, path_for_log(req)))
+    _forget_frames(error)
 
 
 def _body(req: falcon.Request, resp: falcon.Response, message: str) -> None:

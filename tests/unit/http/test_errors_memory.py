@@ -6,6 +6,7 @@ import weakref
 from typing import Any
 
 import falcon
+import pytest
 from falcon.testing import TestClient
 
 from app.errors import Invalid
@@ -16,7 +17,10 @@ class Held:
     """What a request has in memory."""
 
 
-def test_an_answered_error_refers_to_nothing_of_its_request() -> None:
+@pytest.mark.parametrize(
+    ("outer", "status"), [(Invalid("outer"), 400), (falcon.HTTPBadRequest(), 400), (RuntimeError("outer"), 500)]
+)
+def test_an_answered_error_refers_to_nothing_of_its_request(outer: Exception, status: int) -> None:
     kept: list[BaseException] = []
     objects: list[weakref.ref[Held]] = []
 
@@ -27,12 +31,12 @@ def test_an_answered_error_refers_to_nothing_of_its_request() -> None:
             try:
                 raise ValueError("inner")
             except ValueError as error:
-                kept.append(Invalid("outer"))
+                kept.append(outer)
                 raise kept[0] from error
 
     app: Any = falcon.App()
     errors.install(app)
     app.add_route("/failing", Failing())
 
-    assert TestClient(app).simulate_get("/failing").status_code == 400
+    assert TestClient(app).simulate_get("/failing").status_code == status
     assert objects[0]() is None

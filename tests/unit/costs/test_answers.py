@@ -596,6 +596,7 @@ NOT_GROWING: dict[str, set[str]] = {
     "loops over the candidates of an experiment, of which a body has at most eight": {
         "schemas/experiments:StartExperimentSchema._check_combinations"
     },
+    "loops over an error and the errors that it was raised for, a few by the code": {"http/errors:_forget_frames"},
     "calls a function, which is counted, for each message": {"schemas/histories:History._deserialize"},
     "names the place of a breach, which has at most 64 levels": {"schemas/json_schemas:_check_schema"},
 }

@@ -6,6 +6,7 @@ from base64 import b64decode
 from typing import Any
 
 from app.chat import ToolCall
+from app.otlp.normalise.kinds import kind_of
 from app.values.json import json_container, unwrapped_json
 
 CALL_KINDS = frozenset(
@@ -31,7 +32,7 @@ CALL_WRAPPERS = frozenset({*_WRAPPERS, *_CODE, "server_tool_call"})
 _GENERIC = ("tool_call", "function_call", "custom_tool_call", "server_tool_call", "mcp_call")
 NAMES = ("name", "toolName", "tool_name")
 _ARGUMENTS = ("arguments", "args", "input", "parameters")
-_ID = ("id", "toolCallId", "tool_call_id", "call_id", "toolUseId", "ref")
+_ID = ("id", "callId", "toolCallId", "tool_call_id", "call_id", "toolUseId", "ref")
 _APPROVALS = frozenset({"mcp_approval_request", "mcp_approval_response"})
 _OBJECT_IN_BASE64 = ("ey", "e3", "ew")
 """The beginnings of a JSON object in base64."""
@@ -58,8 +59,7 @@ def read_call(part: Any) -> ToolCall | None:
         return None
     if not CALL_WRAPPERS.isdisjoint(part) and (call := _wrapped_call(part)):
         return call
-    kind = part.get("type")
-    if kind is None or (isinstance(kind, str) and kind in CALL_KINDS) or _is_of_page(part):
+    if part.get("type") is None or kind_of(part) in CALL_KINDS or _is_of_page(part):
         return _call(part)
     return None
 
@@ -84,7 +84,7 @@ def _hosted_call(part: dict[str, Any], inner: dict[str, Any]) -> ToolCall | None
 
 
 def _call(fields: dict[str, Any]) -> ToolCall | None:
-    kind = str(fields.get("type"))
+    kind = kind_of(fields) or ""
     name = _first(fields, NAMES) or _name_in(kind)
     if not isinstance(name, str) or not name:
         return None

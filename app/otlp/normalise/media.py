@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from app.otlp.normalise.kinds import kind_of
+
 MediaKind = Literal["image", "audio", "file", "unknown_part"]
 
 _KINDS: dict[str, MediaKind] = {
@@ -58,7 +60,7 @@ class Media:
 
 def read_media(part: dict[str, Any]) -> Media | None:
     """Return the image, audio or file in a part of a message; None where it is something else."""
-    kind = _KINDS.get(_kind(part)) or next(
+    kind = _KINDS.get(kind_of(part) or "") or next(
         (kind for key, kind in _KEYS.items() if isinstance(part.get(key), dict)), None
     )
     if kind is None:
@@ -83,13 +85,8 @@ def transcript_of(part: dict[str, Any]) -> str | None:
 def unknown_part(part: dict[str, Any]) -> Media | None:
     """Return a part with a type as one of an unknown kind; None for a part without a type."""
     named = part.get("generic_type")
-    kind = named if isinstance(named, str) and named else _kind(part)
+    kind = named if isinstance(named, str) and named else kind_of(part)
     return Media("unknown_part", name=kind[:64]) if kind else None
-
-
-def _kind(part: dict[str, Any]) -> str:
-    kind = part.get("type") or part.get("kind") or part.get("part_kind")
-    return kind if isinstance(kind, str) else ""
 
 
 def _levels(part: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -14,6 +14,7 @@ from app.otlp.normalise.calls import CALL_KINDS, read_call
 from app.otlp.normalise.fields import FIELDS_BEGIN, read_fields
 from app.otlp.normalise.finish import asks_for_tools
 from app.otlp.normalise.hidden import is_hidden
+from app.otlp.normalise.kinds import kind_of
 from app.otlp.normalise.media import Media, transcript_of
 from app.otlp.normalise.parts import REASONING, ContentParts, read_parts, read_segments
 from app.otlp.normalise.responses import (
@@ -282,9 +283,7 @@ def _content(item: dict[str, Any]) -> Any:
 
 def _role_of_item(item: dict[str, Any]) -> str | None:
     """Return the role of an item that is a call, a response or reasoning; None for other items."""
-    kind = item.get("type")
-    if not isinstance(kind, str):
-        return None
+    kind = kind_of(item)
     return "tool" if kind in RESPONSE_KINDS else "assistant" if kind in CALL_KINDS or kind in REASONING else None
 
 

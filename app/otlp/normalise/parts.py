@@ -9,6 +9,7 @@ from typing import Any
 from app.chat import ToolCall
 from app.otlp.normalise.calls import CALL_KINDS, CALL_WRAPPERS, read_call
 from app.otlp.normalise.hidden import is_hidden
+from app.otlp.normalise.kinds import kind_of
 from app.otlp.normalise.media import MEDIA_KEYS, Media, read_media, transcript_of, unknown_part
 from app.otlp.normalise.responses import RESPONSE_KINDS, RESPONSE_WRAPPERS, ToolResponse, read_response
 from app.values.python_text import recorded_container
@@ -86,13 +87,13 @@ def _parts_in_text(text: str) -> Any:
         return text
     content = recorded_container(text)
     if isinstance(content, dict):
-        return [content] if _type(content) in _PLAIN and isinstance(content.get("text"), str) else text
+        return [content] if kind_of(content) in _PLAIN and isinstance(content.get("text"), str) else text
     return content if isinstance(content, list) and _are_parts(content) else text
 
 
 def _has_calls(parts: Any) -> bool:
     return isinstance(parts, list) and any(
-        isinstance(part, dict) and (_type(part) in _OF_MODELS or any(key in part for key in CALL_WRAPPERS))
+        isinstance(part, dict) and (kind_of(part) in _OF_MODELS or any(key in part for key in CALL_WRAPPERS))
         for part in parts
     )
 
@@ -101,25 +102,20 @@ def _are_parts(parts: list[Any]) -> bool:
     """Return whether these are certainly parts: all of known types, or one that no person types among others."""
     if not parts or not all(isinstance(part, dict) for part in parts):
         return False
-    if all(_type(part) in _KNOWN for part in parts):
+    if all(kind_of(part) in _KNOWN for part in parts):
         return True
-    return any(map(_is_certain, parts)) and all(_type(part) or _is_certain(part) or _is_block(part) for part in parts)
+    return any(map(_is_certain, parts)) and all(kind_of(part) or _is_certain(part) or _is_block(part) for part in parts)
 
 
 def _is_certain(part: dict[str, Any]) -> bool:
     """Return whether a part is of a shape that no person types: a text part, a wrapped call, a named wrapper."""
-    if part.keys() == {"text"} or _type(part) in _TEXT:
+    if part.keys() == {"text"} or kind_of(part) in _TEXT:
         return isinstance(_text_in(part), str)
-    return any(isinstance(part.get(key), dict) for key in (*_WRAPPERS, _type(part)))
+    return any(isinstance(part.get(key), dict) for key in (*_WRAPPERS, kind_of(part)))
 
 
 def _is_block(part: dict[str, Any]) -> bool:
     return len(part) == 1 and any(isinstance(part.get(key), dict) for key in _BLOCKS & part.keys())
-
-
-def _type(part: dict[str, Any]) -> str:
-    kind = part.get("type")
-    return kind.removesuffix("Block") if isinstance(kind, str) else ""
 
 
 def _read_part(part: Any, parts: ContentParts) -> None:
@@ -127,10 +123,7 @@ def _read_part(part: Any, parts: ContentParts) -> None:
         _keep(parts.texts, part)
     if not isinstance(part, dict):
         return
-    kind = part.get("type") or part.get("kind") or part.get("part_kind")
-    if isinstance(kind, str) and kind.endswith("Block"):  # Strands for TypeScript
-        kind = kind.removesuffix("Block")
-        part = part | {"type": kind}
+    kind = kind_of(part)
     if kind in REASONING or part.get("thought") is True or (kind is None and _is_reasoning(part)):
         inner = read_parts(_text_in(part) or part.get("content") or part.get("thinking") or part.get("summary"))
         parts.reasoning += inner.texts + inner.reasoning
@@ -165,13 +158,13 @@ def _is_repeated(call: ToolCall, parts: ContentParts) -> bool:
 
 
 def _has_both(part: dict[str, Any]) -> bool:
-    return _type(part) in CALL_KINDS or "toolInvocation" in part or {"toolCallId", "state"} <= part.keys()
+    return kind_of(part) in CALL_KINDS or "toolInvocation" in part or {"toolCallId", "state"} <= part.keys()
 
 
 def _media_in(result: Any) -> Iterator[Media]:
     """Yield the media in a tool's response that is a list of parts."""
     for part in result if isinstance(result, list) else ():
-        if isinstance(part, dict) and part.get("type") and (media := read_media(part)) is not None:
+        if isinstance(part, dict) and kind_of(part) and (media := read_media(part)) is not None:
             yield media
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.otlp.normalise.calls import NAMES, is_approval
-from app.otlp.normalise.toolio import kind_of_block, result_in_block
+from app.otlp.normalise.kinds import kind_of
+from app.otlp.normalise.toolio import result_in_block
 from app.values.json import json_container, unwrapped_json
 
 RESPONSE_KINDS = frozenset(
@@ -21,7 +22,7 @@ RESPONSE_KINDS = frozenset(
             "tool_response",
             "tool-error",
         ),
-        *("function_call_output", "function_response", "custom_tool_call_output", "computer_call_output"),
+        *("functionResult", "function_call_output", "function_response", "custom_tool_call_output", "computer_call_output"),
         *("local_shell_call_output", "shell_call_output", "apply_patch_call_output", "mcp_tool_result"),
         *("server_tool_call_response", "server_tool_result", "code_execution_result", "tool_search_output"),
     }
@@ -41,7 +42,7 @@ RESPONSE_WRAPPERS = frozenset(
         *("codeExecutionResult", "code_execution_result", "tool_call_result"),
     }
 )
-_OWN_IDS = ("tool_call_id", "toolCallId", "tool_use_id", "toolUseId", "call_id")
+_OWN_IDS = ("tool_call_id", "toolCallId", "tool_use_id", "toolUseId", "call_id", "callId")
 _IDS = (*_OWN_IDS, "id", "ref")
 _ANSWERED = frozenset(_OWN_IDS[:2])
 _VALUES = ("response", "result", "output", "content", "structuredContent", "results", "outputs", "tools")
@@ -75,8 +76,7 @@ def read_response(part: Any) -> ToolResponse | None:
             return _response({**part, **named, **inner}) or _others(part, inner)
     if isinstance(inner := part.get("toolInvocation"), dict):
         return _response_with_call(inner)
-    kind = part.get("type") or part.get("kind") or part.get("part_kind")
-    if not isinstance(kind, str):
+    if not (kind := kind_of(part)):
         return None
     if kind in _WITH_CALL or (kind.startswith("tool-") and "state" in part):
         return _response_with_call(part)
@@ -152,7 +152,7 @@ def _result(value: Any) -> Any:
 def _is_text(block: Any) -> bool:
     if not isinstance(block, dict) or not isinstance(block.get("text", block.get("content")), str):
         return False
-    return kind_of_block(block) in _TEXT_BLOCKS and (block.keys() == {"text"} or "type" in block or "$type" in block)
+    return kind_of(block) in _TEXT_BLOCKS and (block.keys() == {"text"} or "type" in block or "$type" in block)
 
 
 def _text(fields: dict[str, Any], keys: tuple[str, ...]) -> str:

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from app.otlp.normalise.hidden import is_hidden
+from app.otlp.normalise.kinds import kind_of
 from app.values.json import json_container, unwrapped_json
 from app.values.python_text import python_container, python_string
 
@@ -94,15 +95,9 @@ def _mcp_text(result: Any) -> Any:
 
 
 def _is_mcp_text(block: Any) -> bool:
-    if not isinstance(block, dict) or kind_of_block(block) != "text" or not block.keys() <= _MCP_TEXT:
+    if not isinstance(block, dict) or kind_of(block) != "text" or not block.keys() <= _MCP_TEXT:
         return False
     return isinstance(block.get("text", block.get("content")), str)
-
-
-def kind_of_block(block: dict[str, Any]) -> Any:
-    """Return the type of a block, which .NET names `$type` and Strands for TypeScript ends with `Block`."""
-    kind = block.get("type", block.get("$type"))
-    return kind.removesuffix("Block") if isinstance(kind, str) else kind
 
 
 def result_in_block(value: Any) -> Any:

@@ -64,6 +64,7 @@ def response_ids_of(spans: Iterable[TurnSpan]) -> Iterator[str]:
 def instruction_of(spans: Iterable[TurnSpan], *, typed: bool = True) -> str | None:
     """Return the system instruction of the first model call that recorded one, else of the first such agent.
 
+    That of the attribute comes before that of the messages, as vendors send them; what is in both is there once.
     Without `typed`, not from an agent's `input.value`, which may be what a person typed.
     """
     spans = list(spans)
@@ -73,14 +74,23 @@ def instruction_of(spans: Iterable[TurnSpan], *, typed: bool = True) -> str | No
         named = None if is_hidden(named) else named
         is_typed = not span.is_chat and _INPUT in span.full.attributes
         messages = () if is_typed and not typed else span.inputs or ()
-        texts = (
-            _texts(named)
-            or [message.text for message in messages if message.role in ("system", "developer") and message.text]
-            or _texts(_within(span.full.attributes))
-        )
+        sent = [message.text for message in messages if message.role in ("system", "developer") and message.text]
+        texts = _without_repeats(_texts(named), sent) or _texts(_within(span.full.attributes))
         if texts:
             return "\n".join(texts)
     return None
+
+
+def _without_repeats(named: list[str], sent: list[str]) -> list[str]:
+    """Return the texts of an attribute and those of the messages that it lacks."""
+    if not named or _words("\n".join(named)) == _words("\n".join(sent)):
+        return named or sent
+    known = set(map(_words, named))
+    return [*named, *(text for text in sent if _words(text) not in known)]
+
+
+def _words(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _texts(instruction: Any) -> list[str]:

@@ -111,7 +111,7 @@ def _is_certain(part: dict[str, Any]) -> bool:
     """Return whether a part is of a shape that no person types: a text part, a wrapped call, a named wrapper."""
     if part.keys() == {"text"} or kind_of(part) in _TEXT:
         return isinstance(_text_in(part), str)
-    return any(isinstance(part.get(key), dict) for key in (*_WRAPPERS, kind_of(part)))
+    return any(isinstance(part.get(key), dict) for key in (*_WRAPPERS, kind_of(part) or ""))
 
 
 def _is_block(part: dict[str, Any]) -> bool:

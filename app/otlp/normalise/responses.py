@@ -22,7 +22,13 @@ RESPONSE_KINDS = frozenset(
             "tool_response",
             "tool-error",
         ),
-        *("functionResult", "function_call_output", "function_response", "custom_tool_call_output", "computer_call_output"),
+        *(
+            "functionResult",
+            "function_call_output",
+            "function_response",
+            "custom_tool_call_output",
+            "computer_call_output",
+        ),
         *("local_shell_call_output", "shell_call_output", "apply_patch_call_output", "mcp_tool_result"),
         *("server_tool_call_response", "server_tool_result", "code_execution_result", "tool_search_output"),
     }

@@ -73,6 +73,37 @@ def test_the_instruction_is_that_of_the_attribute_or_of_the_system_s_messages() 
     assert turn(message("user", TEXT)).instruction is None
 
 
+@pytest.mark.parametrize(
+    ("attribute", "sent", "shown"),
+    [
+        (["Be brief."], ["Be kind."], "Be brief.\nBe kind."),
+        (["Be brief."], ["Be brief."], "Be brief."),
+        (["Be brief."], [" Be\nbrief. "], "Be brief."),
+        (["Be brief.", "Be kind."], ["Be brief.\nBe kind."], "Be brief.\nBe kind."),
+        (["Be brief.\nBe kind."], ["Be brief.", "Be kind."], "Be brief.\nBe kind."),
+        (["Be brief."], ["Be brief.", "Be kind."], "Be brief.\nBe kind."),
+        (["Be brief.", "Be kind."], ["Be kind."], "Be brief.\nBe kind."),
+        (["Be brief."], ["Be brief. Be kind."], "Be brief.\nBe brief. Be kind."),
+        (["<elided>"], ["Be kind."], "Be kind."),
+        (["Be brief."], ["<elided>"], "Be brief."),
+    ],
+)
+@pytest.mark.parametrize("role", ["system", "developer"])
+def test_an_instruction_in_two_places_of_one_call_is_shown_as_the_model_saw_it(
+    attribute: list[str], sent: list[str], shown: str, role: str
+) -> None:
+    recorded = json.dumps([{"type": "text", "content": text} for text in attribute])
+    messages = [message(role, {"type": "text", "content": text}) for text in sent]
+
+    assert turn(*messages, message("user", TEXT), gen_ai__system_instructions=recorded).instruction == shown
+
+
+def test_a_system_s_message_repeated_in_a_call_stays_repeated() -> None:
+    system = message("system", {"type": "text", "content": "Be kind."})
+
+    assert turn(system, message("user", TEXT), system).instruction == "Be kind.\nBe kind."
+
+
 HEARD = {"type": "input_audio", "transcript": "What is this?", "input_audio": {"format": "wav"}}
 
 

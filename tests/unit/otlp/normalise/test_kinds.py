@@ -79,7 +79,9 @@ def test_contents_of_microsoft_extensions_ai_are_a_call_and_its_response() -> No
     assert read.responses == [ToolResponse("c1", result="Oslo")]
 
 
-@pytest.mark.parametrize(("part", "kind"), [({}, None), ({"type": None}, None), ({"type": 3}, ""), ({"type": []}, None)])
+@pytest.mark.parametrize(
+    ("part", "kind"), [({}, None), ({"type": None}, None), ({"type": 3}, ""), ({"type": []}, None)]
+)
 def test_a_part_without_a_type_has_no_kind(part: dict[str, Any], kind: str | None) -> None:
     assert kind_of(part) == kind
 

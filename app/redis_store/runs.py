@@ -24,6 +24,7 @@ import structlog
 from app.chat import OnEvent, StreamEvent
 from app.concurrency.batching import Forwarder
 from app.redis_store import keys
+from app.redis_store.kept_answers import KeptAnswers
 
 log = structlog.get_logger(__name__)
 
@@ -34,6 +35,8 @@ ENTRIES_MAX = 50_000
 TTL_S = 3600
 TTL_ENDED_S = 600
 KIND, DATA, SEALED, END = "kind", "data", "sealed", "end"
+# What an entry needs besides its event.
+ENTRY_BYTES = 64
 # A run may end before its caller begins to wait. This many ids cover some seconds, even at the highest possible rate.
 REMEMBERED = 10_000
 LISTENING_STEP_S = 1.0
@@ -42,19 +45,25 @@ SUBSCRIBE_S = 2.0
 
 @dataclass(slots=True)
 class _Feed:
-    """The events of one run: `open` may still be merged, `numbered` are not yet confirmed by Redis."""
+    """The events of one run: `open` may still be merged, `numbered` are not yet confirmed by Redis.
+
+    `uncounted` are bytes of entries that `KeptAnswers` does not count yet.
+    """
 
     key: str
     encrypt: Callable[[bytes], bytes] | None
     open: list[StreamEvent] = field(default_factory=list)
     numbered: list[tuple[str, dict[str, bytes]]] = field(default_factory=list)
     count: int = 0
+    uncounted: int = 0
 
     def number(self) -> list[tuple[str, dict[str, bytes]]]:
         for event in _merged(self.open):
             self.count += 1
-            data = {SEALED: self.encrypt(_data(event))} if self.encrypt else {DATA: _data(event)}
-            self.numbered.append((f"{self.count}-0", {KIND: event.kind.encode(), **data}))
+            data = self.encrypt(_data(event)) if self.encrypt else _data(event)
+            fields = {KIND: event.kind.encode(), SEALED if self.encrypt else DATA: data}
+            self.numbered.append((f"{self.count}-0", fields))
+            self.uncounted += len(data) + ENTRY_BYTES
         self.open = []
         return self.numbered
 
@@ -62,10 +71,11 @@ class _Feed:
 @dataclass(slots=True)
 class LiveRuns:
     """Sends the events of all runs of this process together, at most every `every_s`: one command per token would be
-    too many. Its thread exists only while there are runs.
+    too many. Its thread exists only while there are runs. Where `kept` has no room, the oldest streams are deleted.
     """
 
     client: redis.Redis
+    kept: KeptAnswers
     every_s: float = FLUSH_S
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
     _sending: threading.Lock = field(default_factory=threading.Lock, init=False)
@@ -129,6 +139,9 @@ class LiveRuns:
             try:
                 with self.client.pipeline(transaction=False) as pipe:
                     for feed, entries in due:
+                        size, feed.uncounted = feed.uncounted, 0
+                        if over := self.kept.add(feed.key, size):
+                            pipe.delete(*over)
                         for number, fields in entries:
                             pipe.xadd(feed.key, fields, id=number, maxlen=ENTRIES_MAX, approximate=True)  # type: ignore[arg-type]
                         pipe.expire(feed.key, TTL_S)

@@ -23,6 +23,7 @@ from app.models import runs
 from app.models.runs import RunRow, StoredMessage, StoredOutcome, StoredRequest, StoredToolCall
 from app.otlp.masking import MASK
 from app.redis_store import keys
+from app.redis_store.kept_answers import KeptAnswers
 from app.redis_store.runs import TTL_ENDED_S
 from app.services.masking.rules import MaskingRules, MessageMasking
 from app.services.runs.outcome import RunEnd
@@ -51,6 +52,7 @@ class RunMasking:
     database: Database
     rules: MaskingRules
     client: redis.Redis
+    kept: KeptAnswers
 
     def accepted(self, project_id: int, requested: Requested, files: Sequence[File]) -> tuple[Requested, list[bytes]]:
         """Return the request to store, and the contents to keep until the end; both unchanged without rules.
@@ -122,8 +124,12 @@ class RunMasking:
         if row.api_key_id is None:
             return  # no caller could read it
         try:
-            sealed = self.rules.cipher.encrypt(msgspec.json.encode(output))
-            self.client.set(keys.run_unmasked(row.id), sealed, ex=TTL_ENDED_S)
+            key, sealed = keys.run_unmasked(row.id), self.rules.cipher.encrypt(msgspec.json.encode(output))
+            with self.client.pipeline(transaction=False) as pipe:
+                if over := self.kept.add(key, len(sealed)):
+                    pipe.delete(*over)
+                pipe.set(key, sealed, ex=TTL_ENDED_S)
+                pipe.execute()
         except redis.RedisError as error:
             log.warning("run_words_not_kept", run_id=row.id, error=str(error))
 

@@ -121,8 +121,7 @@ def run(name: str, variables: dict[str, str], folder: Path, require: Any) -> sub
     except NotInstalled as missing:
         require(str(missing))
         raise
-    for path in FOLDERS.joinpath(name).iterdir():
-        shutil.copy(path, folder)
+    shutil.copytree(FOLDERS / name, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
     env = variables | {"PATH": f"{home / 'bin'}{os.pathsep}{variables['PATH']}"}
     command = ["bash", "-ec", AGENTS["agent.py"]]
     return subprocess.run(

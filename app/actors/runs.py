@@ -10,13 +10,14 @@ import redis
 import structlog
 from dramatiq import Message
 from dramatiq.brokers.redis import RedisBroker
+from dramatiq.middleware import CurrentMessage
 
 from app.actors.options import RETRIED
 from app.concurrency import deadline
 from app.errors import Unavailable
 from app.models.runs import RunRow
 from app.redis_store.broker import WakingBroker
-from app.redis_store.middleware import owned
+from app.redis_store.middleware import OPTION, owned
 from app.redis_store.runs import Announcement
 from app.services.accounts.projects import Owners
 from app.services.runs import RunService, StartedRun
@@ -37,6 +38,8 @@ The end of a run may not be announced: its worker may have died right after the 
 """
 AFTER_WAIT_S = 5.0
 """The time to read the row of a run once more after the last wait for its end."""
+LARGE = "large"
+"""The option of the message of a run that may be large: a worker measures it, and needs room for it."""
 
 
 def declare(broker: RedisBroker, runs: RunService) -> RunActor:
@@ -45,9 +48,19 @@ def declare(broker: RedisBroker, runs: RunService) -> RunActor:
 
     @dramatiq.actor(broker=broker, queue_name="runs", max_retries=10, time_limit=time_limit_ms, **RETRIED)
     def run_prompt(run_id: int) -> None:
-        runs.execute(run_id)
+        message = CurrentMessage.get_current_message()
+        if message is None or LARGE not in message.options:
+            runs.execute(run_id)
+        elif not runs.execute_large(run_id):
+            broker.enqueue(_message(run_prompt, run_id, message.options[OPTION], large=True))
 
     return run_prompt
+
+
+def _message(actor: RunActor, run_id: int, organization_id: int, *, large: bool) -> Message[None]:
+    """Return the run's message. Its id depends on the run only, so that a message sent twice is recognized."""
+    message = owned(actor.message(run_id), organization_id)
+    return message.copy(message_id=f"run-{run_id}", options={LARGE: True} if large else {})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +79,8 @@ class RunDelivery:
             return
         self.runs.ending.completions.listen()
         try:
-            self.broker.enqueue(self._message(started.run_id, self.owners.of_project(started.project_id)))
+            organization_id = self.owners.of_project(started.project_id)
+            self.broker.enqueue(_message(self.actor, started.run_id, organization_id, large=started.large))
         except (redis.RedisError, Unavailable) as error:
             log.warning("run_not_sent", run_id=started.run_id, error=str(error))
             if self.runs.ending.give_up(started.run_id, NOT_SENT):
@@ -97,8 +111,4 @@ class RunDelivery:
         """Send the runs again that were left behind; the clock calls it."""
         for run_id, organization_id in self.owners.of_runs(self.runs.sweeper.sweep()).items():
             log.info("run_sent_again", run_id=run_id)
-            self.broker.enqueue(self._message(run_id, organization_id))
-
-    def _message(self, run_id: int, organization_id: int) -> Message[None]:
-        """Return the run's message. Its id depends on the run only, so that a message sent twice is recognized."""
-        return owned(self.actor.message(run_id), organization_id).copy(message_id=f"run-{run_id}")
+            self.broker.enqueue(_message(self.actor, run_id, organization_id, large=True))

@@ -28,8 +28,8 @@ from app.timestamps import Now
 ACCEPTED_AT_ONCE = 16
 # Far longer than a queue of a thousand runs needs. It only ends the waiting when the database hangs.
 TURN_S = 30.0
-# The size of the question and the request of a run that shares its INSERT with other runs. All of them together stay
-# far below the database's packet size.
+# The size of a run that shares its INSERT with other runs, all of which together stay far below the database's packet
+# size. A larger one needs room in its worker.
 TOGETHER_MAX = 16_384
 # Transactions of larger runs at a time, so that they don't use all connections.
 ALONE_AT_ONCE = 4
@@ -54,11 +54,15 @@ class Idempotency:
 
 @dataclass(frozen=True, slots=True)
 class StartedRun:
-    """A committed run. If `joined`, an earlier request started it and has already sent its message."""
+    """A committed run. If `joined`, an earlier request started it and has already sent its message.
+
+    A worker needs room for a `large` one.
+    """
 
     run_id: int
     project_id: int
     joined: bool = False
+    large: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,10 +79,10 @@ class NewRun:
         return project_id
 
     @property
-    def fits_with_others(self) -> bool:
-        """Return whether the run may share its INSERT with other runs."""
+    def size(self) -> int:
+        """The size of the question, the request and the contents."""
         question, request = self.columns["question"], self.columns["request"]
-        return not self.contents and len(question) + len(msgspec.json.encode(request)) <= TOGETHER_MAX
+        return len(question) + len(msgspec.json.encode(request)) + sum(map(len, self.contents))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -110,16 +114,16 @@ class RunBeginning:
 
     def begin(self, new: NewRun) -> StartedRun:
         """Commit the run, or return the run that a concurrent request with the same Idempotency-Key committed."""
+        large = new.size > TOGETHER_MAX
         try:
-            return StartedRun(self._inserted(new), new.project_id)
+            run_id = self._insert_alone(new) if large or new.contents else self._insert(new)
+            return StartedRun(run_id, new.project_id, large=large)
         except IntegrityError:
             if joined := self.joined(new.project_id, new.idempotency):
                 return joined
             raise
 
-    def _inserted(self, new: NewRun) -> int:
-        if new.fits_with_others:
-            return self._insert(new)
+    def _insert_alone(self, new: NewRun) -> int:
         if not self._alone.acquire(timeout=left_s(TURN_S)):
             raise Unavailable("Too many large requests are being processed; try again.")
         try:

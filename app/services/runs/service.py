@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from app.chat import Message
 from app.concurrency.batching import Coalescer
-from app.concurrency.quotas import Turns
+from app.concurrency.quotas import NoTurn, Turns
 from app.database.transactions import Database
 from app.errors import Conflict, Invalid, NotFound
 from app.models import runs
@@ -24,6 +25,7 @@ from app.services.runs.ending import RunEnding
 from app.services.runs.execution import Executor
 from app.services.runs.masking import RunMasking
 from app.services.runs.request import RunCommand, model_request, snapshot
+from app.services.runs.room import RunRoom
 from app.services.runs.sweeper import RunSweeper
 
 # Runs that one query reads for several waiting requests; a row may have megabytes.
@@ -44,6 +46,7 @@ class RunService:
     ending: RunEnding
     owners: Owners
     turns: Turns
+    room: RunRoom
     _rows: Coalescer[int, RunRow | None] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -102,6 +105,22 @@ class RunService:
             # The worker that ended the run may have died before it notified the callers.
             self.ending.completions.announce(run_id)
         return finished
+
+    def execute_large(self, run_id: int) -> bool:
+        """Do as `execute` as soon as this process has room for the run.
+
+        Returns False if it has none in time: the run's message goes back to the queue. Raises `NoTurn` if the process
+        ends.
+        """
+        with ExitStack() as held:
+            try:
+                held.enter_context(self.room.place(run_id))
+            except NoTurn:
+                if self.room.stopping():
+                    raise
+                return False
+            self.execute(run_id)
+        return True
 
     def _read_all(self, run_ids: Sequence[int]) -> list[RunRow | None]:
         with self.database.read() as connection:

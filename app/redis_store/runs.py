@@ -24,7 +24,7 @@ import structlog
 from app.chat import OnEvent, StreamEvent
 from app.concurrency.batching import Forwarder
 from app.redis_store import keys
-from app.redis_store.kept_answers import KeptAnswers
+from app.redis_store.kept_bytes import KeptBytes
 
 log = structlog.get_logger(__name__)
 
@@ -47,7 +47,7 @@ SUBSCRIBE_S = 2.0
 class _Feed:
     """The events of one run: `open` may still be merged, `numbered` are not yet confirmed by Redis.
 
-    `uncounted` are bytes of entries that `KeptAnswers` does not count yet.
+    `uncounted` are bytes of entries that `KeptBytes` does not count yet.
     """
 
     key: str
@@ -75,7 +75,7 @@ class LiveRuns:
     """
 
     client: redis.Redis
-    kept: KeptAnswers
+    kept: KeptBytes
     every_s: float = FLUSH_S
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
     _sending: threading.Lock = field(default_factory=threading.Lock, init=False)

@@ -23,7 +23,7 @@ from app.models import runs
 from app.models.runs import RunRow, StoredMessage, StoredOutcome, StoredRequest, StoredToolCall
 from app.otlp.masking import MASK
 from app.redis_store import keys
-from app.redis_store.kept_answers import KeptAnswers
+from app.redis_store.kept_bytes import KeptBytes
 from app.redis_store.runs import TTL_ENDED_S
 from app.services.masking.rules import MaskingRules, MessageMasking
 from app.services.runs.outcome import RunEnd
@@ -52,7 +52,7 @@ class RunMasking:
     database: Database
     rules: MaskingRules
     client: redis.Redis
-    kept: KeptAnswers
+    kept: KeptBytes
 
     def accepted(self, project_id: int, requested: Requested, files: Sequence[File]) -> tuple[Requested, list[bytes]]:
         """Return the request to store, and the contents to keep until the end; both unchanged without rules.

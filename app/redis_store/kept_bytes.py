@@ -17,7 +17,7 @@ KEY_BYTES = 1024
 
 
 @dataclass(slots=True)
-class KeptAnswers:
+class KeptBytes:
     """Counts what this process writes, and names the keys to delete: the least recently written ones first.
 
     A key that has expired counts until it is the oldest. Deleting it then changes nothing.

@@ -1,11 +1,11 @@
 """What a process keeps of answers in Redis: as much as it may, and the newest."""
 
-from app.redis_store.kept_answers import KEY_BYTES, KeptAnswers
+from app.redis_store.kept_bytes import KEY_BYTES, KeptBytes
 
 
 def kept_by(*written: tuple[str, int], most: int) -> dict[str, int]:
     """Return what is kept under each key after these bytes were written, by the keys that had to go."""
-    answers, sizes = KeptAnswers(most), dict[str, int]()
+    answers, sizes = KeptBytes(most), dict[str, int]()
     for key, size in written:
         for over in answers.add(key, size):
             sizes.pop(over, None)

@@ -96,8 +96,12 @@ def user_of(values: Mapping[str, Any]) -> tuple[int, str] | None:
 
 
 def has_error_status(values: Mapping[str, Any]) -> bool:
-    """Return whether attributes report a failure: Strands and Langfuse do not set the span's status."""
-    return values.get("gen_ai.tool.status") == "error" or values.get("langfuse.observation.level") == "ERROR"
+    """Return whether attributes report a failure: Strands, Langfuse and LiveKit do not set the span's status."""
+    return (
+        values.get("gen_ai.tool.status") == "error"
+        or values.get("langfuse.observation.level") == "ERROR"
+        or values.get("lk.function_tool.is_error") is True
+    )
 
 
 def text_of(value: Any) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from app.otlp.normalise.convention import GENERATION
 from app.otlp.normalise.messages import Messages, last_user_text, own_words_at
 from app.sessions.spans import TurnSpan
 
@@ -47,7 +48,7 @@ def _begins(spans: Sequence[TurnSpan], later: set[str]) -> Iterator[int]:
     tree = {span.span_id: span for span in spans}
     around_earlier: set[str | None] = {None}
     last_ns = 0
-    for chat in (span for span in spans if span.is_chat):
+    for chat in _calls_with_words(spans):
         outer, at = None, chat.full.parent_span_id
         while at not in around_earlier and (span := tree.get(at or "")):
             around_earlier.add(at)
@@ -68,7 +69,7 @@ def later_questions(spans: Sequence[TurnSpan]) -> int:
 
 
 def _asked_later(spans: Sequence[TurnSpan]) -> Iterator[TurnSpan]:
-    chats = [span for span in spans if span.is_chat]
+    chats = _calls_with_words(spans)
     if len(chats) < 2:
         return
     tree = {span.span_id: span for span in spans}
@@ -81,6 +82,14 @@ def _asked_later(spans: Sequence[TurnSpan]) -> Iterator[TurnSpan]:
         if asked is not None and question != asked and is_elsewhere and _was_asked(asked, messages):
             yield chat
         asked, asker = question or asked, agent or ""
+
+
+def _calls_with_words(spans: Sequence[TurnSpan]) -> list[TurnSpan]:
+    """Return the model calls; if none of them has messages, the spans around them that have."""
+    chats = [span for span in spans if span.is_chat]
+    if len(chats) < 2 or any(chat.inputs for chat in chats):
+        return chats
+    return [span for span in spans if span.normal.operation == GENERATION and not span.is_copy]
 
 
 def _was_asked(question: str, messages: Messages) -> bool:

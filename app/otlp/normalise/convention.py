@@ -16,7 +16,9 @@ FETCH = "fetch_response"
 """Fetches a response that the vendor made in the background: of a call of the same response id, recorded earlier."""
 TOOL = "execute_tool"
 AGENT = "invoke_agent"
-AGENTS = frozenset({AGENT, "invoke_workflow", "handle_conversation_turn", "model_generation"})
+GENERATION = "model_generation"
+"""Is around a model call, and has the words that the call lacks."""
+AGENTS = frozenset({AGENT, "invoke_workflow", "handle_conversation_turn", GENERATION})
 """Operations around model calls: their messages count where no model call has any."""
 PIPELINES = frozenset({"chain", "span", "task"})
 """Operations of a program: the messages of one without a parent count where no model call or agent has any."""

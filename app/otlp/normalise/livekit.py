@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from app.otlp.normalise.calls import read_call
-from app.otlp.normalise.convention import CHAT, TOOL, Convention, SpanView, ToolUse
+from app.otlp.normalise.convention import CHAT, GENERATION, TOOL, Convention, SpanView, ToolUse
 from app.otlp.normalise.messages import Messages, NormalisedMessage, read_messages
 from app.values.json import json_container, json_or_text
 
@@ -34,8 +34,9 @@ class LiveKit(Convention):
     def operation(self, span: SpanView) -> str | None:
         if _TOOL_NAME in span.attributes:
             return TOOL
-        if not span.attributes.keys().isdisjoint(_CONTEXT):
-            return "model_generation"
+        # The span of an agent's turn has the text, and that of the end of the user's turn a part of the context.
+        if not span.attributes.keys().isdisjoint(_CONTEXT) and not span.attributes.keys().isdisjoint(_TEXT):
+            return GENERATION
         return CHAT if _METRICS in span.attributes else None
 
     def input_messages(self, span: SpanView) -> Messages | None:

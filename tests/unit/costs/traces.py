@@ -53,12 +53,21 @@ def other_forms(size: int) -> list[bytes]:
     event = {"gen_ai.event.content": '{"role": "assistant", "content": "t"}'}
     pieces = json.dumps([{"role": "model", "parts": [{"text": "t"}]}] * size)
     tools = json.dumps([{"type": "t", "data": {"name": "t"}}] * size)
+    arguments = {f"honeyhive_inputs.a{n}": "t" for n in range(size)}
+    pieces_of_replicate = {f"gen_ai.completion.{n}.content": "t" for n in range(size)}
     cli = {"gen_ai.operation.name": "llm_call", "gen_ai.agent.name": "gemini-cli", "gen_ai.output.messages": pieces}
     return [
         chat({"gen_ai.response.text": texts, "gen_ai.response.tool_calls": json.dumps([call] * size)}),
         export(span(cli)),
         export(span({"haystack.agent.step.llm.input": tools}, name="haystack.agent.step.llm")),
-        export(span({"lk.chat_ctx": "{}", "lk.response.function_calls": json.dumps([call] * size)})),
+        export(
+            span({"lk.chat_ctx": "{}", "lk.response.text": "", "lk.response.function_calls": json.dumps([call] * size)})
+        ),
+        export(span({f"a{n}": "t" for n in range(size)} | arguments | {"honeyhive_event_type": "model"})),
+        export(span(arguments | {"honeyhive_event_type": "tool"})),
+        export(
+            span({"gen_ai.prompt.0.user": "t"} | pieces_of_replicate), scope="opentelemetry.instrumentation.replicate"
+        ),
         chat({}, events=events("gen_ai.content.prompt", {"gen_ai.prompt": texts}, 1)),
         chat({}, events=events("gen_ai.content.prompt", {"gen_ai.prompt": "user: a\nb\n" * size}, 1), scope="openlit"),
         export(

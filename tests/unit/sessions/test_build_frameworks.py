@@ -308,6 +308,11 @@ def test_a_span_type_of_another_program_is_ignored() -> None:
     assert turn.usage == Usage()
 
 
+LIVEKIT = {
+    "lk.function_tool.name": "track",
+    "lk.function_tool.output": "no such parcel",
+    "lk.function_tool.is_error": True,
+}
 STRANDS = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "track", "gen_ai.tool.status": "error"}
 LANGFUSE = {
     "langfuse.observation.type": "tool",
@@ -323,6 +328,7 @@ LANGFUSE = {
         pytest.param({**STRANDS, "gen_ai.tool.call.result": "no such parcel"}, "no such parcel", id="Strands"),
         pytest.param({**STRANDS, "error.message": "no such parcel"}, "no such parcel", id="only a message"),
         pytest.param(LANGFUSE, "no such parcel", id="Langfuse"),
+        pytest.param(LIVEKIT, "no such parcel", id="LiveKit"),
     ],
 )
 def test_a_tool_with_attributes_of_a_failure_has_failed(attributes: dict[str, Any], error: str) -> None:
@@ -334,7 +340,11 @@ def test_a_tool_with_attributes_of_a_failure_has_failed(attributes: dict[str, An
 
 @pytest.mark.parametrize(
     "attributes",
-    [{**STRANDS, "gen_ai.tool.status": "success"}, {**LANGFUSE, "langfuse.observation.level": "DEFAULT"}],
+    [
+        {**STRANDS, "gen_ai.tool.status": "success"},
+        {**LANGFUSE, "langfuse.observation.level": "DEFAULT"},
+        {**LIVEKIT, "lk.function_tool.is_error": False},
+    ],
 )
 def test_a_tool_with_attributes_of_a_success_has_not_failed(attributes: dict[str, Any]) -> None:
     turn, facts = turn_of(Sent("track", attributes))

@@ -50,6 +50,21 @@ def test_an_agent_for_each_question_is_a_turn_for_each() -> None:
     assert [turn.warnings for turn in turns] == [()] * 3
 
 
+def test_the_words_may_be_those_of_the_generations_around_the_model_calls() -> None:
+    def generation(messages: Any, number: int, parent: int) -> dict[str, Any]:
+        words = {"lk.chat_ctx": json.dumps({"items": messages}), "lk.response.text": "a"}
+        return placed(words, number, parent) | {"endTimeUnixNano": str(number + 2)}
+
+    turn = {"name": "agent_turn"}
+    first = placed({}, 1, None) | turn, generation(FIRST, 2, 1), placed({"lk.llm_metrics": "{}"}, 3, 2)
+    second = placed({}, 5, None) | turn, generation(SECOND, 6, 5), placed({"lk.llm_metrics": "{}"}, 7, 6)
+    turns = build_session([decode(export(*first, *second)).spans])
+
+    assert [turn.user for turn in turns] == ["hi", "wet?"]
+    assert [[step.text for step in turn.steps] for turn in turns] == [["a"]] * 2
+    assert [turn.warnings for turn in turns] == [()] * 2
+
+
 def test_later_turns_have_what_only_the_trace_records() -> None:
     named = {"session.id": "c", "user.id": "u", "service.prompt.placeholders": '{"tone": "kind"}'}
     root = placed(named, 9, None) | {"startTimeUnixNano": "1"}

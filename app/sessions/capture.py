@@ -45,13 +45,14 @@ SWITCHES: tuple[tuple[str, str], ...] = (
         "and OTEL_LOGS_EXPORTER=otlp",
     ),
     ("com.anthropic.sdk.", "set ANTHROPIC_OPEN_TELEMETRY_TRACES_CONTENT_MODE=content"),
+    ("goose", "set OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true"),
     ("agent_framework", "set ENABLE_SENSITIVE_DATA=true"),
     ("pydantic-ai", "use InstrumentationSettings(include_content=True)"),
     ("ai", "give the call experimental_telemetry with recordInputs: true and recordOutputs: true"),
     ("gen_ai", "give the call telemetry with recordInputs: true and recordOutputs: true"),
 )
 # Scopes that are one word are no beginnings of others.
-_WHOLE = frozenset({"ai", "gen_ai"})
+_WHOLE = frozenset({"ai", "gen_ai", "goose"})
 _NAMED_MAX = 3
 _FRONT_MATTER_CHARACTERS = 64 * 1024
 _OF_PROMPT_FILES = ("prompt: ", "base: ")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Container, Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
@@ -20,6 +19,7 @@ from app.sessions.exchanges import RequestedCall
 from app.sessions.model_calls import calls_of
 from app.sessions.spans import TurnSpan
 from app.sessions.types import ShownSpan, Step, Usage
+from app.values.json import json_text
 from app.values.thoughts import separated
 
 _OUTCOME = f"{DECISION}.outcome"
@@ -133,7 +133,10 @@ def _batches(spans: Sequence[TurnSpan], ran: Mapping[str, RequestedCall]) -> dic
 def _of_tool(span: TurnSpan, call: RequestedCall | None, batch: str) -> Step:
     """Return the step of a tool span; what the span does not have is taken from the call in the messages."""
     tool, error = span.tool or ToolUse(), tool_error(span)
-    response = call.response if call and tool.result is None and error is None else None
+    response = call.response if call and tool.result is None else None
+    if response and error is not None:
+        error = _in_words(span, error, response)
+        response = None
     return Step(
         "tool_call",
         span.span_id,
@@ -144,6 +147,14 @@ def _of_tool(span: TurnSpan, call: RequestedCall | None, batch: str) -> Step:
         batch=batch,
         hosted=call is not None and call.call.hosted,
     )
+
+
+def _in_words(span: TurnSpan, error: str, response: ToolResponse) -> str:
+    """Return the error of a tool; if its span has only a type of error, what the model was told instead."""
+    if error not in ("failed", span.full.attributes.get("error.type")):
+        return error
+    told = response.error or response.result
+    return error if told in (None, "", {}, []) else json_text(told)
 
 
 def _denied(spans: Sequence[TurnSpan]) -> set[str]:
@@ -183,7 +194,7 @@ def _own_error(span: TurnSpan) -> str | None:
     if not recorded and (result is not None or exception(span) is None):
         return None
     if result not in (None, "", {}, []):
-        return result if isinstance(result, str) else json.dumps(result, ensure_ascii=False)
+        return json_text(result)
     return span_error(span)
 
 

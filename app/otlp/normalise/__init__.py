@@ -26,6 +26,7 @@ from app.otlp.normalise.frameworks import (
 )
 from app.otlp.normalise.genai import BareTool, GenAI, GenAIEvents, NamedTool
 from app.otlp.normalise.haystack import Haystack
+from app.otlp.normalise.honeyhive import HoneyHive
 from app.otlp.normalise.livekit import LiveKit
 from app.otlp.normalise.messages import Messages, NormalisedMessage, QuestionMemo, first_user_text, own_words_at
 from app.otlp.normalise.modalities import ModalityTokens, modality_tokens
@@ -55,6 +56,7 @@ CONVENTIONS: tuple[Convention, ...] = (
     Haystack(),
     LiveKit(),
     *PLATFORMS,
+    HoneyHive(),
     SpanKind(),
     Indexed(),
     FutureAGI(),

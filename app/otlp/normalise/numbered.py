@@ -104,6 +104,15 @@ def gather(attributes: Mapping[str, Any], prefix: str) -> list[Any]:
 
     Attributes with a name after the number are objects, the others are what they are.
     """
+    return _entries(_branch(attributes, prefix))
+
+
+def nested(attributes: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    """Return the attributes below `prefix` as an object, those within alike."""
+    return _nested(_branch(attributes, prefix))
+
+
+def _branch(attributes: Mapping[str, Any], prefix: str) -> _Branch:
     root = _Branch()
     for key in attributes:
         if key.startswith(prefix):
@@ -112,7 +121,7 @@ def gather(attributes: Mapping[str, Any], prefix: str) -> list[Any]:
             for step in path:
                 branch = branch.within.setdefault(step, _Branch())
             branch.values[name] = attributes[key]
-    return _entries(root)
+    return root
 
 
 @dataclass(slots=True)

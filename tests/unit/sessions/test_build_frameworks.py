@@ -339,6 +339,36 @@ def test_a_tool_with_attributes_of_a_failure_has_failed(attributes: dict[str, An
 
 
 @pytest.mark.parametrize(
+    ("recorded", "response", "error"),
+    [
+        (
+            {"error.type": "tool_error"},
+            {"response": {"isError": True, "content": [{"type": "text", "text": "no"}]}},
+            "no",
+        ),
+        ({"error.type": "tool_error"}, {"response": "no"}, "no"),
+        ({"error.type": "tool_error"}, {"response": {"reason": "no"}}, '{"reason": "no"}'),
+        ({"error.type": "tool_error"}, {"response": None}, "tool_error"),
+        ({"error.type": "tool_error", "error.message": "timeout"}, {"response": "no"}, "timeout"),
+    ],
+)
+def test_an_error_without_words_is_what_the_model_was_told(
+    recorded: dict[str, Any], response: dict[str, Any], error: str
+) -> None:
+    call = {"type": "tool_call", "id": "c1", "name": "track", "arguments": {}}
+    answered = {"type": "tool_call_response", "id": "c1"} | response
+    messages = [{"role": "assistant", "parts": [call]}, {"role": "tool", "parts": [answered]}]
+    tool = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "track", "gen_ai.tool.call.id": "c1"}
+    chats = [
+        {"gen_ai.operation.name": "chat", f"gen_ai.{side}.messages": json.dumps(given)}
+        for side, given in (("output", messages[:1]), ("input", messages))
+    ]
+
+    turn, _ = turn_of(Sent("chat", chats[0]), Sent("track", tool | recorded), Sent("chat", chats[1]))
+    assert (turn.steps[0].result, turn.steps[0].error) == (None, error)
+
+
+@pytest.mark.parametrize(
     "attributes",
     [
         {**STRANDS, "gen_ai.tool.status": "success"},

@@ -50,6 +50,7 @@ def silent(number: int) -> dict[str, object]:
         ("agent_framework", "ENABLE_SENSITIVE_DATA=true"),
         ("Experimental.Microsoft.Extensions.AI", "EnableSensitiveData"),
         ("pydantic-ai", "include_content=True"),
+        ("goose", "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true"),
     ],
 )
 def test_the_switch_of_the_scope_is_named(scope: str, switch: str) -> None:
@@ -59,7 +60,7 @@ def test_the_switch_of_the_scope_is_named(scope: str, switch: str) -> None:
     assert f"({scope})" in warning
 
 
-@pytest.mark.parametrize("scope", ["", "airline", "my-agent"])
+@pytest.mark.parametrize("scope", ["", "airline", "my-agent", "goose-farm"])
 def test_an_unknown_scope_gets_the_advice_to_turn_content_capture_on(scope: str) -> None:
     assert warnings_of(scope) == ("No message content was recorded: turn on content capture in the instrumentation.",)
 

@@ -54,6 +54,27 @@ CALLS = {
         "llm.usage.prompt_tokens": 7,
         "llm.usage.completion_tokens": 3,
     },
+    "honeyhive": {
+        "honeyhive_event_type": "model",
+        "honeyhive_config.model": "gpt-4o",
+        "honeyhive_config.provider": "openai",
+        "honeyhive_inputs.chat_history": ASKED,
+        "honeyhive_inputs.temperature": 0.2,
+        "honeyhive_outputs.role": "assistant",
+        "honeyhive_outputs.content": "Hello",
+        "honeyhive_metadata.prompt_tokens": 7,
+        "honeyhive_metadata.completion_tokens": 3,
+    },
+    "honeyhive, a function of one text": {
+        "honeyhive_event_type": "model",
+        "honeyhive_config.model": "gpt-4o",
+        "honeyhive_config.provider": "openai",
+        "honeyhive_inputs.question": "Hi",
+        "honeyhive_inputs.retries": 3,
+        "honeyhive_outputs.result": "Hello",
+        "honeyhive_metrics.prompt_tokens": 7,
+        "honeyhive_metrics.completion_tokens": 3,
+    },
     "traceai": {
         "fi.span.kind": "LLM",
         "llm.model_name": "gpt-4o",
@@ -122,14 +143,31 @@ def test_a_model_call_has_its_words_its_model_and_its_tokens(recorded: dict[str,
             "agentops.task.output": "7",
         },
         {"fi.span.kind": "TOOL", "tool.name": "weather", "input.value": '{"city": "Oslo"}', "output.value": "7"},
+        {"honeyhive_event_type": "tool", "honeyhive_inputs.city": "Oslo", "honeyhive_outputs.result": 7},
     ],
-    ids=["braintrust", "cozeloop", "voltagent", "agentops", "traceai"],
+    ids=["braintrust", "cozeloop", "voltagent", "agentops", "traceai", "honeyhive"],
 )
 def test_a_tool_has_its_name_its_arguments_and_its_result(recorded: dict[str, Any]) -> None:
     ran = normal(recorded, name="weather")
 
     assert ran.is_tool
     assert ran.tool == ToolUse("weather", None, {"city": "Oslo"}, 7)
+
+
+def test_a_result_of_honeyhive_has_the_values_within_it() -> None:
+    result = {
+        "honeyhive_outputs.result.city": "Oslo",
+        "honeyhive_outputs.result.days.0.celsius": 4,
+        "honeyhive_outputs.result.days.1.celsius": 5,
+    }
+    ran = normal({"honeyhive_event_type": "tool", "honeyhive_event_name": "weather"} | result, name="app.weather")
+
+    assert ran.tool == ToolUse("weather", None, {}, {"city": "Oslo", "days": [{"celsius": 4}, {"celsius": 5}]})
+
+
+@pytest.mark.parametrize("kind", ["tool", "model"])
+def test_a_span_whose_kind_honeyhive_guesses_has_no_kind(kind: str) -> None:
+    assert normal({"honeyhive_event_type": kind, "http.request.method": "GET"}).operation == ""
 
 
 @pytest.mark.parametrize("kind", ["web", "sql", "interaction"])

@@ -89,6 +89,7 @@ def groups_of(groups: Sequence[T] | UnsetType | None, body: Body, name: str) -> 
 
 
 ERROR_CODES = (2, "2", "STATUS_CODE_ERROR")
+OK_CODES = (1, "1", "STATUS_CODE_OK")
 
 
 @dataclass(slots=True)

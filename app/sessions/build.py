@@ -74,7 +74,8 @@ def build_session(
         gaps = (*gaps_of(spans, response_ids, cut, opens_session=opens), *gaps_in_earlier(before))
         instruction = instruction_of(spans)
         settings = front_matter_advice(instruction)
-        warnings = (*turn.warnings, *lacks_of(spans, user, files, gaps), *([settings] if settings else []))
+        lacks = (*lacks_of(spans, user, files, gaps), *lacks_answer(turn, spans, gaps))
+        warnings = (*turn.warnings, *lacks, *([settings] if settings else []))
         turn = replace(turn, files=files, gaps=gaps, instruction=instruction, warnings=warnings)
         turns_of_session.append(_under_way(turn, spans, messages, before) if before else turn)
     return tuple(turns_of_session)
@@ -287,6 +288,18 @@ def lacks_of(spans: Iterable[TurnSpan], user: str | None, files: Sequence[Media]
         begin = "Content is elsewhere" if is_elsewhere else "The recording lacks what the model saw"
         remedy = " Import the spans with a copy of it: reprise import otlp --content." if is_elsewhere else ""
         yield f"{begin}: {'; '.join(list(missing)[:_MAX_NAMED])}.{remedy}"
+
+
+def lacks_answer(turn: Turn, spans: Iterable[TurnSpan], gaps: Sequence[Gap]) -> Iterator[str]:
+    """Yield a warning if the last model call succeeded, but nothing of what it answered is recorded."""
+    last = next((span for span in reversed(list(spans)) if span.is_chat), None)
+    if turn.user is None or last is None or last.full.failed or not (last.full.is_ok or last.tokens.completion):
+        return
+    answered = any(step.kind == "answer" for step in turn.steps) or any(
+        message.has_content for message in last.outputs or ()
+    )
+    if not answered and not {gap.kind for gap in gaps} & {"cut", "content_elsewhere"}:
+        yield f"No answer was recorded: the span of the last model call ({last.full.name}) has none."
 
 
 def _has_content(span: TurnSpan, key: str) -> bool:

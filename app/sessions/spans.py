@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import msgspec
 from msgspec import Struct, structs
 
-from app.otlp.decode import ERROR_CODES
+from app.otlp.decode import ERROR_CODES, OK_CODES
 from app.otlp.logs import is_content
 from app.otlp.names import has_error_status
 from app.otlp.normalise import Event, Messages, Normalised, SpanView, ToolUse
@@ -38,6 +38,8 @@ class FullSpan(Struct, frozen=True):
     events: list[Event]
     failed: bool
     status_message: str | None
+    is_ok: bool = False
+    """Whether the status is that of a success; most libraries leave it unset."""
 
 
 def read_span(raw: bytes) -> FullSpan:
@@ -57,6 +59,7 @@ def read_span(raw: bytes) -> FullSpan:
         _events(fields),
         status.get("code") in ERROR_CODES or has_error_status(values),
         message if isinstance(message, str) and message else None,
+        status.get("code") in OK_CODES,
     )
 
 

@@ -150,11 +150,11 @@ def _of_tool(span: TurnSpan, call: RequestedCall | None, batch: str) -> Step:
 
 
 def _in_words(span: TurnSpan, error: str, response: ToolResponse) -> str:
-    """Return the error of a tool; if its span has only a type of error, what the model was told instead."""
+    """Return the error of a tool; if its span has only a type of error, the response that the model got."""
     if error not in ("failed", span.full.attributes.get("error.type")):
         return error
-    told = response.error or response.result
-    return error if told in (None, "", {}, []) else json_text(told)
+    words = response.error or response.result
+    return error if words in (None, "", {}, []) else json_text(words)
 
 
 def _denied(spans: Sequence[TurnSpan]) -> set[str]:

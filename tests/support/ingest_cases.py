@@ -13,7 +13,7 @@ from tests.support.exports import pairs_of, value_of
 
 DATA = Path(__file__).parents[1] / "data" / "ingest_cases"
 BEGIN_NS, SECOND_NS = 1_795_000_000 * 10**9, 10**9
-ERROR = 2
+OK, ERROR = 1, 2
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,8 @@ class Sent:
             span["parentSpanId"] = self._span(parent)
         if "error" in written:
             span["status"] = {"code": ERROR, "message": written["error"]}
+        elif written.get("ok"):
+            span["status"] = {"code": OK}
         return {"scope": {"name": written["scope"]}, "spans": [span]}
 
     def record(self, written: dict[str, Any]) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from app.otlp.normalise.toolio import (
 from app.values.json import json_container, json_or_text
 
 _DSPY = "openinference.instrumentation.dspy"
+_IN_PIECES = "opentelemetry.instrumentation.replicate"
 _INDEX_DIGITS = 5
 # What lies deeper in a key stays one name: no convention goes half as deep.
 _LEVELS = 16
@@ -56,6 +57,8 @@ class Indexed(Convention):
         return _messages(span, ("gen_ai.prompt.", "llm.prompts."), "user")
 
     def output_messages(self, span: SpanView) -> Messages | None:
+        if span.scope == _IN_PIECES:
+            return _joined_pieces(gather(span.attributes, "gen_ai.completion."))
         return _messages(span, ("gen_ai.completion.", "llm.completions."), "assistant")
 
     def tool(self, span: SpanView) -> ToolUse | None:
@@ -86,6 +89,13 @@ def _messages(span: SpanView, prefixes: tuple[str, ...], role: str) -> Messages 
         if entries := gather(span.attributes, prefix):
             return read_messages([_named_by_role(entry) for entry in entries], role)
     return None
+
+
+def _joined_pieces(entries: list[Any]) -> Messages | None:
+    """Return the message in the pieces of a stream, or the addresses of the files that a model made, one a line."""
+    texts = [entry["content"] for entry in _dicts(entries) if isinstance(entry.get("content"), str)]
+    between = "\n" if all(text.startswith("https://") for text in texts) else ""
+    return (NormalisedMessage("assistant", between.join(texts)),) if texts else None
 
 
 def _named_by_role(entry: Any) -> Any:

@@ -352,7 +352,7 @@ def test_a_tool_with_attributes_of_a_failure_has_failed(attributes: dict[str, An
         ({"error.type": "tool_error", "error.message": "timeout"}, {"response": "no"}, "timeout"),
     ],
 )
-def test_an_error_without_words_is_what_the_model_was_told(
+def test_an_error_without_words_is_the_response_that_the_model_got(
     recorded: dict[str, Any], response: dict[str, Any], error: str
 ) -> None:
     call = {"type": "tool_call", "id": "c1", "name": "track", "arguments": {}}

@@ -132,6 +132,41 @@ def test_a_turn_warns_in_words_of_what_is_not_read(
     assert all(word in warning for word, warning in zip(words, warnings, strict=True))
 
 
+SUCCEEDED: list[dict[str, Any]] = [{"status": {"code": 1}}, {"gen_ai.usage.output_tokens": 3}]
+SAID = {"gen_ai.output.messages": '[{"role": "assistant", "content": "A cat."}]'}
+
+
+@pytest.mark.parametrize(
+    ("succeeded", "attributes", "warned"),
+    [
+        *((how, {}, True) for how in SUCCEEDED),
+        *((how, SAID, False) for how in SUCCEEDED),
+        ({}, {}, False),
+        ({"status": {"code": 2}}, {"gen_ai.usage.output_tokens": 3}, False),
+        ({"status": {"code": 1}}, {"gen_ai.output.messages": '[{"role": "assistant", "content": "A c'}, False),
+    ],
+)
+def test_a_call_that_succeeded_without_a_recorded_answer_is_named(
+    succeeded: dict[str, Any], attributes: dict[str, Any], *, warned: bool
+) -> None:
+    question = {"gen_ai.operation.name": "chat", "gen_ai.input.messages": json.dumps([message("user", TEXT)])}
+    status = {"status": succeeded["status"]} if "status" in succeeded else {}
+    counted = {} if status else succeeded
+    (built,) = build_session([decode(export(span(question | counted | attributes, name="ask", **status))).spans])
+
+    (named,) = [warning for warning in built.warnings if "No answer was recorded" in warning] or [""]
+    assert ("(ask)" in named) == warned
+
+
+def test_the_answer_may_be_that_of_an_agent() -> None:
+    asked = {"gen_ai.input.messages": json.dumps([message("user", TEXT)])}
+    agent = span({"gen_ai.operation.name": "invoke_agent"} | asked | SAID, spanId=f"{1:016x}")
+    chat = span({"gen_ai.operation.name": "chat", "gen_ai.usage.output_tokens": 3}, parentSpanId=f"{1:016x}")
+
+    (built,) = build_session([decode(export(agent, chat)).spans])
+    assert built.warnings == ()
+
+
 def test_the_instruction_may_be_that_of_an_agent_or_of_an_event_with_details() -> None:
     instruction = json.dumps([{"type": "text", "content": "Be brief."}])
     recorded = {"gen_ai.system_instructions": instruction}

@@ -45,6 +45,30 @@ def test_numbered_prompts_may_be_plain_texts() -> None:
 
 
 @pytest.mark.parametrize(
+    ("pieces", "text"),
+    [
+        ({0: "It", 1: " ", 2: "rains", 4: "\n\n", 11: "."}, "It rains\n\n."),
+        (
+            {0: "https://files.example/a.png", 1: "https://files.example/b.png"},
+            "https://files.example/a.png\nhttps://files.example/b.png",
+        ),
+        ({3: "Rain."}, "Rain."),
+    ],
+)
+def test_the_completions_of_replicate_are_the_pieces_of_one(pieces: dict[int, str], text: str) -> None:
+    recorded = {f"gen_ai.completion.{number}.content": piece for number, piece in pieces.items()}
+    span = {"gen_ai.prompt.0.user": "Hi"} | recorded
+
+    outputs = normal(span, scope="opentelemetry.instrumentation.replicate").output_messages
+    assert outputs == (NormalisedMessage("assistant", text),)
+
+
+def test_the_completions_of_other_clients_are_messages() -> None:
+    two = {"gen_ai.completion.0.content": "Rain.", "gen_ai.completion.1.content": "It rains."}
+    assert [message.text for message in normal(two).output_messages or ()] == ["Rain.", "It rains."]
+
+
+@pytest.mark.parametrize(
     "attributes",
     [
         LLM | {"output.value": "too many requests"},

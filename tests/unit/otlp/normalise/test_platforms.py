@@ -166,7 +166,7 @@ def test_a_result_of_honeyhive_has_the_values_within_it() -> None:
 
 
 @pytest.mark.parametrize("kind", ["tool", "model"])
-def test_a_span_whose_kind_honeyhive_guesses_has_no_kind(kind: str) -> None:
+def test_a_kind_that_honeyhive_guesses_is_no_kind(kind: str) -> None:
     assert normal({"honeyhive_event_type": kind, "http.request.method": "GET"}).operation == ""
 
 

@@ -21,7 +21,7 @@ from app.redis_store.middleware import OPTION, owned
 from app.redis_store.runs import Announcement
 from app.services.accounts.projects import Owners
 from app.services.runs import RunService, StartedRun
-from app.services.runs.following import shortened, still_in_work
+from app.services.runs.following import shortened, still_in_work, when_ended
 from app.services.runs.outcome import NOT_SENT
 from app.services.runs.records import read_record
 
@@ -96,10 +96,10 @@ class RunDelivery:
         completions = self.runs.ending.completions
         completions.listen()
         end = None if started.joined else completions.wait(started.run_id, min(shortened(ROW_CHECK_S), self.wait_s))
-        while not (row := self._row(started, end)).finished:
+        while (row := when_ended(self._row(started, end))) is None:
             if time.monotonic() >= until:
-                raise still_in_work(row.id, self.wait_s)
-            end = completions.wait(row.id, min(shortened(ROW_CHECK_S), until - time.monotonic()))
+                raise still_in_work(started.run_id, self.wait_s)
+            end = completions.wait(started.run_id, min(shortened(ROW_CHECK_S), until - time.monotonic()))
         return row if started.joined else self.runs.masking.with_original_answer(row)
 
     def _row(self, started: StartedRun, end: Announcement | None) -> RunRow:

@@ -47,6 +47,14 @@ def still_in_work(run_id: int, wait_s: float) -> WaitTimeout:
     return WaitTimeout(f"The run has not ended within {wait_s:g} s. It goes on: see GET /api/v1/runs/{run_id}.")
 
 
+def when_ended(row: RunRow) -> RunRow | None:
+    """Return a run that has ended; None for one in work.
+
+    A thread that waits must not keep the row of a run in work: its texts may have megabytes.
+    """
+    return row if row.finished else None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerFollower:
     """Follows runs; `client` may block, `read_run` is called with a project's and a run's id."""
@@ -70,21 +78,21 @@ class AnswerFollower:
         deadline = time.monotonic() + self.wait_s
         row = self.read_run(project_id, run_id)
         is_own = api_key_id is not None and api_key_id == row.api_key_id
+        ended = when_ended(row)
+        del row
         while True:
-            pieces = self._read(
-                run_id, after, 0.0 if row.finished else min(shortened(self.look_s), self.wait_s), is_own
-            )
+            pieces = self._read(run_id, after, 0.0 if ended else min(shortened(self.look_s), self.wait_s), is_own)
             written = [piece for piece in pieces if piece.kind != END]
             yield from (piece if piece.data else None for piece in written)
             after = written[-1].id if written else after
             if len(written) < len(pieces) or not pieces:
-                if row.finished:
-                    yield self.masking.with_original_answer(row) if is_own else row
+                if ended:
+                    yield self.masking.with_original_answer(ended) if is_own else ended
                     return
-                row = self.read_run(project_id, run_id)
-            if not row.finished and time.monotonic() >= deadline:
+                ended = when_ended(self.read_run(project_id, run_id))
+            if not ended and time.monotonic() >= deadline:
                 raise still_in_work(run_id, self.wait_s)
-            if not pieces and not row.finished:
+            if not pieces and not ended:
                 yield None
 
     def _read(self, run_id: int, after: str, wait_s: float, is_own: bool) -> list[AnswerPiece]:

@@ -93,7 +93,7 @@ class BadRecord(ValueError):
 def decode_logs(body: Body, prompt_id: int | None, *, protobuf: bool, limit: int) -> DecodedLogs:
     """Decode an export request; records of more than `limit` bytes are rejected. Raises `Invalid` and `TooLarge`."""
     decoded = DecodedLogs()
-    for read in _of_protobuf(body) if protobuf else _of_json(body):
+    for read in fields_of_records(body, protobuf=protobuf):
         decoded.received += 1
         if decoded.received > WIRE_FIELDS_MAX:
             raise Invalid(f"The export has more than {WIRE_FIELDS_MAX} log records; send smaller batches.")
@@ -107,6 +107,11 @@ def decode_logs(body: Body, prompt_id: int | None, *, protobuf: bool, limit: int
         if record:
             decoded.records.append(record)
     return decoded
+
+
+def fields_of_records(body: Body, *, protobuf: bool) -> Iterator[Read]:
+    """Yield what reads the fields of each record in the form of OTLP's JSON; it raises `BadRecord`."""
+    return _of_protobuf(body) if protobuf else _of_json(body)
 
 
 def _of_json(body: Body) -> Iterator[Read]:

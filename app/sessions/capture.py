@@ -45,6 +45,7 @@ SWITCHES: tuple[tuple[str, str], ...] = (
         "and OTEL_LOGS_EXPORTER=otlp",
     ),
     ("com.anthropic.sdk.", "set ANTHROPIC_OPEN_TELEMETRY_TRACES_CONTENT_MODE=content"),
+    ("codex_otel", "set log_user_prompt = true in [otel] of Codex's config.toml"),
     ("goose", "set OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true"),
     ("agent_framework", "set ENABLE_SENSITIVE_DATA=true"),
     ("pydantic-ai", "use InstrumentationSettings(include_content=True)"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from app.otlp.codex import QUESTION
 from app.otlp.normalise.convention import GENERATION
 from app.otlp.normalise.messages import Messages, last_user_text, own_words_at
 from app.sessions.spans import TurnSpan
@@ -23,7 +24,7 @@ def divided(spans: Sequence[TurnSpan]) -> list[list[TurnSpan]]:
         return [list(spans)]
     later = {chat.span_id for chat in _asked_later(spans)}
     parts: list[list[TurnSpan]] = [[]]
-    begins = list(_begins(spans, later)) if later else []
+    begins = list(_begins(spans, later)) if later else _later_starts(spans)
     parts += [[] for _ in begins]
     for span in spans:
         parts[bisect_right(begins, span.full.start_ns)].append(span)
@@ -57,6 +58,11 @@ def _begins(spans: Sequence[TurnSpan], later: set[str]) -> Iterator[int]:
         if chat.span_id in later and outer and outer.full.start_ns > last_ns:
             yield outer.full.start_ns
         last_ns = chat.full.start_ns
+
+
+def _later_starts(spans: Iterable[TurnSpan]) -> list[int]:
+    """Return the starts of the questions after the first, where a question is a span."""
+    return [span.full.start_ns for span in spans if span.full.name == QUESTION][1:]
 
 
 def later_questions(spans: Sequence[TurnSpan]) -> int:

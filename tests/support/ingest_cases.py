@@ -75,9 +75,9 @@ class Sent:
         return {"scope": {"name": written["scope"]}, "spans": [span]}
 
     def record(self, written: dict[str, Any]) -> dict[str, Any]:
+        ids = {"traceId": self._trace(written), "spanId": self._span(written["span"])} if "span" in written else {}
         return {
-            "traceId": self._trace(written),
-            "spanId": self._span(written["span"]),
+            **ids,
             "timeUnixNano": time_of(written["at"]),
             "eventName": written["event"],
             "attributes": attributes_of(written),

@@ -22,6 +22,8 @@ from app.models.queries import new_batch_id
 from app.models.span_bodies import SpanKey, ToStored
 from app.models.span_sizes import SPAN_BYTES
 from app.models.spans import TurnKey
+from app.otlp.codex import MARK as CODEX_MARK
+from app.otlp.codex import spans_of_records
 from app.otlp.decode import Decoded, decode
 from app.otlp.decode_protobuf import decode_protobuf
 from app.otlp.evaluations import MARK
@@ -142,13 +144,16 @@ class IngestService:
         self.metrics.count(BATCH_BYTES, by=len(body))
         if form.signal == "logs":
             return receipt, b""
+        self._count(receipt)
+        return receipt, note
+
+    def _count(self, receipt: Receipt) -> None:
         for outcome, count in (
             ("stored", receipt.stored),
             ("duplicate", receipt.duplicates),
             ("rejected", receipt.rejected),
         ):
             self.metrics.count(SPANS, outcome, by=count)
-        return receipt, note
 
     def refusal(self, body: bytes, form: BatchForm) -> Receipt | None:
         """Return the receipt of a batch of which nothing can be stored, for whatever prompt; None for another batch.
@@ -165,6 +170,7 @@ class IngestService:
             if form.signal == "logs":
                 records = decode_logs(plain, 0, protobuf=form.protobuf, limit=self.log_records.record_bytes)
                 kept, rejected, message = len(records.records), records.rejected.total(), records.explain()
+                kept += CODEX_MARK in plain
             else:
                 decoded = decode_batch(plain, form)
                 kept, rejected, message = len(decoded.spans), len(decoded.rejected), explain(decoded.rejected)
@@ -191,7 +197,8 @@ class IngestService:
         try:
             plain = inflate(body, form.encoding, limit=self.batch_bytes)
             if form.signal == "logs":
-                return self.log_records.store(project_id, plain, form), b""
+                receipt = self.log_records.store(project_id, plain, form)
+                return self._with_spans_of_records(project_id, plain, form, receipt), b""
             decoded = decode_batch(plain, form)
         except (Invalid, TooLarge, UnsupportedMediaType) as error:
             return Receipt(error.code, message=str(error)), b""
@@ -224,6 +231,22 @@ class IngestService:
         if rejected:
             return receipt if kept else replace(receipt, outcome="invalid"), b""
         return receipt, b"".join(span.trace_id + span.span_id for span in kept)
+
+    def _with_spans_of_records(self, project_id: int, body: Body, form: BatchForm, receipt: Receipt) -> Receipt:
+        """Store the spans that records are equivalent to; returns the receipt of both."""
+        export = spans_of_records(body, form.prompt_id, protobuf=form.protobuf) if CODEX_MARK in body else None
+        if export is None or receipt.outcome != "stored":
+            return receipt
+        form = replace(form, signal="traces", protobuf=False, encoding="")
+        spans_receipt, _ = self._store(project_id, export, form)
+        self._count(spans_receipt)
+        return replace(
+            spans_receipt,
+            stored=receipt.stored + spans_receipt.stored,
+            duplicates=receipt.duplicates + spans_receipt.duplicates,
+            rejected=receipt.rejected + spans_receipt.rejected,
+            message="; ".join(filter(None, (receipt.message, spans_receipt.message))),
+        )
 
     def _of_project(self, project_id: int, spans: Sequence[Span]) -> tuple[list[Span], list[Rejection]]:
         """Return the spans of the project's prompts, which they name by id or by name, and reject the others."""

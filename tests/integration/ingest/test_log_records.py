@@ -382,3 +382,55 @@ def test_a_policy_of_fewer_days_holds_for_records_that_wait(world: World) -> Non
     world.container.services.retention.apply()
 
     assert world.count("log_records") == 1
+
+
+def codex(conversation: str, *texts: str) -> dict[str, Any]:
+    """Records of questions to Codex, with names that are lines of its code, as it sends them."""
+    named = {"event.name": "codex.user_prompt", "conversation.id": conversation}
+    records = [
+        {"timeUnixNano": str(1544712660000000000 + n), "attributes": pairs_of(named | {"prompt": text})}
+        for n, text in enumerate(texts)
+    ]
+    return {"resourceLogs": [{"scopeLogs": [{"logRecords": records}]}]}
+
+
+def test_records_of_codex_that_are_sent_again_are_duplicates_and_later_ones_join_their_conversation(
+    world: World,
+) -> None:
+    prompt_id, conversation = world.prompt(), secrets.token_hex(8)
+    path = f"/api/public/prompts/{prompt_id}/otel/v1/logs"
+
+    for texts in (["Which files?"], ["Which files?"], ["Which files?", "Remove it."]):
+        assert world.post(path, json=codex(conversation, *texts)).status_code == 200
+
+    (entry,) = world.get(f"/api/v1/prompts/{prompt_id}/logs").json["entries"]
+    session = world.get(f"/api/v1/sessions/{entry['id']}").json
+    assert session["conversationId"] == conversation
+    assert [turn["user"] for turn in session["turns"]] == ["Which files?", "Remove it."]
+
+
+def test_records_of_codex_make_the_prompt_of_a_new_agent(world: World) -> None:
+    name = f"codex-{secrets.token_hex(4)}"
+
+    assert world.post(f"/api/public/agents/{name}/otel/v1/logs", json=codex(name, "Hi")).status_code == 200
+
+    (agent,) = [agent for agent in world.get("/api/v1/agents").json["agents"] if agent["name"] == name]
+    (entry,) = world.get(f"/api/v1/prompts/{agent['promptId']}/logs").json["entries"]
+    assert entry["conversationId"] == name
+
+
+def test_records_of_codex_at_the_address_without_a_prompt_are_rejected_with_the_reason(world: World) -> None:
+    answer = world.post("/api/public/otel/v1/logs", json=codex(secrets.token_hex(8), "Hi"))
+
+    assert answer.status_code == 400
+    assert "service.prompt.id" in answer.text
+
+
+def test_words_in_records_of_codex_are_masked(world: World) -> None:
+    assert world.put("/api/v1/data-policy", json={"masking": [{"kind": "pattern", "value": "warm"}]}).status_code == 200
+    prompt_id = world.prompt()
+
+    world.post(f"/api/public/prompts/{prompt_id}/otel/v1/logs", json=codex(secrets.token_hex(8), "How warm is it?"))
+
+    (entry,) = world.get(f"/api/v1/prompts/{prompt_id}/logs").json["entries"]
+    assert world.get(f"/api/v1/sessions/{entry['id']}").json["turns"][0]["user"] == "How [masked] is it?"

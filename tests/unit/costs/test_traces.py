@@ -13,6 +13,7 @@ import pytest
 from msgspec import structs
 
 from app.otlp.answers import reason_phrase
+from app.otlp.codex import spans_of_records
 from app.otlp.decode import decode
 from app.otlp.decode_protobuf import decode_protobuf
 from app.otlp.evaluations import evaluations_in
@@ -233,6 +234,17 @@ def read_logs(batch: bytes) -> Work:
     return work
 
 
+def read_codex(batch: bytes) -> Work:
+    message = log_message(batch)
+
+    def work() -> None:
+        for body, protobuf in ((batch, False), (message, True)):
+            spans = spans_of_records(body, PROMPT_ID, protobuf=protobuf)
+            build_session([decode(spans or b"", PROMPT_ID).spans])
+
+    return work
+
+
 def _evaluations(batch: bytes) -> None:
     for stored in decode(batch).spans:
         list(evaluations_in(bytes(stored.raw)))
@@ -242,6 +254,7 @@ WORKS: dict[str, Make] = {
     **{make.__name__: lambda size, make=make: read(make(size)) for make in traces.MADE},
     "recorded batches with longer lists": lambda size: read(*traces.longer_lists(size)),
     "the forms of other vendors": lambda size: read(*traces.other_forms(size)),
+    "records of Codex": lambda size: read_codex(traces.records_of_codex(size)),
     "messages that were moved to a record": lambda size: read_logs(traces.moved_messages(size)),
     **{name: lambda size, make=make: read_logs(make(size)) for name, make in traces.logs().items()},
     "fields of a program": lambda size: lambda: read_fields("user", "[[ ## a ## ]]\nb\n" * size),
@@ -281,6 +294,7 @@ JUMPS = {"values/json:too_deep", "values/json:_children"}
 CORE = Core(("otlp", "sessions"), WORKS, size=40, jumps=JUMPS)
 NOT_GROWING: dict[str, set[str]] = {
     "loop over a table of the module, or over two or three things": {
+        "otlp/codex:_recorded",
         "otlp/keyed:_keyed_class",
         "otlp/escapes:unescaped",
         "otlp/names:user_of",

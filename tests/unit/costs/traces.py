@@ -91,6 +91,14 @@ def moved_messages(size: int) -> bytes:
     return json.dumps({"resourceLogs": [{"scopeLogs": [{"logRecords": [record]}]}]}).encode()
 
 
+def records_of_codex(size: int) -> bytes:
+    """Return a batch of as many questions to Codex, and of a tool's result with as many attributes."""
+    many = {"event.name": "codex.tool_result", "conversation.id": "c"} | {f"k{n}": "v" for n in range(size)}
+    asked = {"event.name": "codex.user_prompt", "conversation.id": "c", "prompt": "a"}
+    records = [{"timeUnixNano": str(n + 1), "attributes": pairs_of(asked if n else many)} for n in range(size)]
+    return json.dumps({"resourceLogs": [{"scopeLogs": [{"logRecords": records}]}]}).encode()
+
+
 def _recorded_groups() -> Iterator[list[Any]]:
     for path in sorted(RECORDED.glob("*.1.json")):
         yield json.loads(path.read_bytes())["resourceSpans"]

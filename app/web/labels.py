@@ -13,7 +13,6 @@ Badge = tuple[str, str]
 RUNS: dict[str, Badge] = {
     "queued": ("waiting", "accent"),
     "running": ("running", "accent"),
-    "ok": ("OK", "ok"),
     "nok": ("not OK", "warn"),
     "failed": ("failed", "bad"),
     "cancelled": ("cancelled", ""),

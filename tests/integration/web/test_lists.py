@@ -171,6 +171,16 @@ def test_only_exceptions_have_a_badge_in_the_log(world: World, admin: Browser) -
     assert 'class="badge' not in admin.page
 
 
+def test_the_page_of_a_run_without_an_error_has_no_badge(world: World, admin: Browser) -> None:
+    asked = {"id": world.prompt(), "question": "Fine", "productive": False}
+    run_id = world.post("/api/v1/prompts/run", json=asked).headers["X-Run-Id"]
+
+    admin.open(f"{admin.base}/runs/{run_id}")
+
+    assert '<span class="visually-hidden">OK</span>' in admin.page
+    assert 'class="badge' not in admin.page
+
+
 def test_a_failed_session_is_marked_where_a_narrow_screen_has_no_column_for_it(world: World, admin: Browser) -> None:
     prompt_id = world.prompt()
     record(world, prompt_id, status=FAILED)

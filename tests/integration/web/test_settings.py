@@ -329,6 +329,8 @@ def test_models_that_can_not_be_called_are_apart_until_their_vendor_has_a_key(wo
     above, folded = parts()
     # Other tests put the catalogue into the database that they share with this one, so others may be left folded.
     assert ("llama3" in above, "llama3" in folded, f"vendor={CUSTOM}" in folded) == (True, False, False)
+    assert 'visually-hidden">enabled<' in admin.page
+    assert re.search('class="badge[^>]*>enabled<', admin.page) is None
 
 
 def test_a_default_model_that_can_not_be_called_is_reported(world: World, admin: Browser) -> None:

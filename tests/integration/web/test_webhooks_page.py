@@ -106,6 +106,8 @@ def test_an_alert_rule_is_made_in_percent_and_removed_by_forms(world: World, adm
     assert (rule.threshold, rule.window_minutes, rule.min_sessions) == (0.125, 60, 10)
     admin.open(path)
     assert "All prompts, the last hour, from 10 sessions on" in admin.text
+    assert '<span class="visually-hidden">OK</span>' in admin.page
+    assert 'class="badge' not in admin.page
     one = f"{path}/{rule.id}"
     admin.open(one)
     assert 'value="12.5"' in admin.page

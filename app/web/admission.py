@@ -62,7 +62,7 @@ class Admission:
         origin = SignInOrigin(req.remote_addr, req.cookies.get(DEVICE_COOKIE, ""), read_account(req))
         self._count(origin, viewer)
         if viewer is None and not isinstance(access, Public):
-            raise falcon.HTTPSeeOther(sign_in_path(req))
+            raise falcon.HTTPSeeOther(sign_in_path(req, resource))
         secret = session if viewer else self._form_secret(req, resp)
         projects = self.projects.of(viewer.roles) if viewer else []
         visit = Visit(
@@ -127,9 +127,12 @@ def _chosen(projects: list[Project], project_id: int | None) -> Project | None:
     return require(chosen, "There is no such project, or you are no member of its organization.")
 
 
-def sign_in_path(req: falcon.Request) -> str:
-    """Return the address of the sign-in, which redirects to the requested page. A sent form is lost."""
-    if req.method not in {"GET", "HEAD"} or req.path == "/":
-        return "/sign-in"
+def sign_in_path(req: falcon.Request, resource: object) -> str:
+    """Return the address of the sign-in, which redirects to the requested page. It tells whether a form was lost."""
     query = f"?{req.query_string}" if req.query_string else ""
-    return f"/sign-in?next={quote(req.path + query)}"
+    fields = []
+    if hasattr(resource, "on_get") and req.path != "/":
+        fields.append(f"next={quote(req.path + query)}")
+    if req.method not in {"GET", "HEAD"}:
+        fields.append("unsent=form")
+    return f"/sign-in?{'&'.join(fields)}" if fields else "/sign-in"

@@ -161,7 +161,9 @@ def check_csrf(form: Form, cookie: str) -> None:
         sent = b""
     proof = _xor(sent[:PROOF_BYTES], sent[PROOF_BYTES:]) if len(sent) == 2 * PROOF_BYTES else b""
     if not cookie or not hmac.compare_digest(proof, _proof(cookie)):
-        raise Forbidden("This form is too old or comes from elsewhere: go back, reload the page and send it again.")
+        raise Forbidden(
+            "This form is older than your sign-in or comes from elsewhere. Go back, check it, and send it again."
+        )
 
 
 def _proof(cookie: str) -> bytes:

@@ -22,7 +22,7 @@ class SignIn(Page):
         path = safe_path(visit.sent.text("next", visit.query.get("next", "/")))
         if visit.viewer and not visit.problem:
             return Redirect(path)
-        return show("sign_in.html", next=path, provider=self.services.openid.name)
+        return show("sign_in.html", next=path, unsent="unsent" in visit.query, provider=self.services.openid.name)
 
     def post(self, visit: Visit) -> Reply:
         form = visit.form

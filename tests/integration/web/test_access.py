@@ -134,7 +134,7 @@ def test_a_form_from_elsewhere_changes_nothing(world: World, admin: Browser, tok
     answer = admin.send(f"{admin.base}/settings/keys", csrf=token, name="Forged")
 
     assert answer.status_code == 403
-    assert "reload the page" in admin.text
+    assert "Go back, check it, and send it again" in admin.text
     assert len(world.container.services.keys.list(project_id=world.project_id)) == 1
 
 

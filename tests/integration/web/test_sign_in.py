@@ -27,6 +27,20 @@ def test_who_is_not_signed_in_is_asked_to_and_comes_back(world: World, admin: Br
     assert stranger.open(f"{admin.base}/prompts").status_code == 200
 
 
+@pytest.mark.parametrize(("path", "comes_back"), [("/prompts/new", True), ("/sessions/1/rating", False)])
+def test_a_form_after_the_end_of_the_sign_in_is_reported_as_lost(
+    world: World, admin: Browser, path: str, comes_back: bool
+) -> None:
+    admin.open(f"{admin.base}/prompts/new")
+    del admin.cookies["reprise_session"]
+
+    asked = admin.send(f"{admin.base}{path}", name="Written for an hour")
+    admin.open(asked.headers["location"])
+
+    assert "the form was not saved" in admin.text
+    assert (f'name="next" value="{admin.base}{path}"' in admin.page) == comes_back
+
+
 @pytest.mark.parametrize(
     "elsewhere", ["https://evil.example/", "//evil.example", "/\\evil.example", "evil", "", "/\n/evil.example"]
 )

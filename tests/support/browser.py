@@ -33,6 +33,8 @@ TIMEOUT_MS = 1000 * PATIENCE_S
 expect.set_options(timeout=TIMEOUT_MS)
 
 GRAVE = {"serious", "critical"}
+# Milder rules of axe-core that pages keep, too.
+KEPT_TOO = {"landmark-unique", "empty-table-header"}
 # All of axe-core's that look at colors.
 RULES_OF_COLORS = ("color-contrast", "link-in-text-block")
 
@@ -86,7 +88,7 @@ class Visit:
         return bool(self.page.evaluate("document.documentElement.scrollWidth > innerWidth"))
 
     def accessibility_problems(self, rules: Sequence[str] = ()) -> list[str]:
-        """axe-core's serious findings, each with the element; of some rules or of all."""
+        """Return axe-core's findings that are serious or of `KEPT_TOO`, with the element; of some rules or of all."""
         if self.page.evaluate("typeof axe") == "undefined":
             self.page.evaluate(f"() => {{ {_axe()} }}")
         only = {"runOnly": {"type": "rule", "values": rules}} if rules else {}
@@ -94,7 +96,7 @@ class Visit:
         return [
             f"{rule['id']}: {node['html'][:200]}"
             for rule in results["violations"]
-            if rule["impact"] in GRAVE
+            if rule["impact"] in GRAVE or rule["id"] in KEPT_TOO
             for node in rule["nodes"]
         ]
 

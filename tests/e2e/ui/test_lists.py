@@ -106,6 +106,41 @@ def test_a_name_from_right_to_left_does_not_mix_with_the_words_around_it(site: S
 
 
 @pytest.mark.browser
+def test_a_name_from_right_to_left_is_drawn_so_and_cut_at_its_end(site: Site, look: Look) -> None:
+    name = "المبلغ 149.90 EUR لم يصل بعد " * 4
+    site.client.post("/api/v1/api-keys", {"name": name.strip()})
+    site.client.post("/api/v1/prompts", {"name": name.strip(), "value": "Help."})
+    with look() as visit:
+        visit.open(f"{site.base}/settings/keys")
+        first, later = visit.page.locator("tbody th", has_text="المبلغ").first.evaluate(
+            """cell => [0, 18].map((at) => {
+                const range = document.createRange();
+                range.setStart(cell.firstChild, at);
+                range.setEnd(cell.firstChild, at + 1);
+                return range.getBoundingClientRect().left;
+            })"""
+        )
+        assert later < first
+
+        visit.open(f"{site.base}/prompts")
+        link = visit.page.locator("tbody th a", has_text="المبلغ").first
+        assert link.evaluate("link => link.scrollWidth > link.clientWidth && link.clientHeight < 30")
+        assert link.evaluate("link => getComputedStyle(link).textOverflow") == "ellipsis"
+
+
+@pytest.mark.browser
+def test_the_button_of_a_proposed_suite_ends_where_its_field_ends(site: Site, look: Look) -> None:
+    with look() as visit:
+        visit.open(f"{site.base}/prompts/{site.prompt_id}/suites/proposal?days=90")
+        field = visit.page.get_by_label("Name of the suite").bounding_box()
+        button = visit.page.get_by_role("button", name="Make test cases").bounding_box()
+
+        assert field
+        assert button
+        assert abs(field["y"] + field["height"] - button["y"] - button["height"]) < 1
+
+
+@pytest.mark.browser
 def test_one_box_ticks_all_test_cases_of_the_list(site: Site, look: Look) -> None:
     site.client.post(
         f"/api/v1/prompts/{site.prompt_id}/test-cases", {"question": "A second one", "expectedAnswer": "Yes"}

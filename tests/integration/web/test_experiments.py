@@ -168,7 +168,9 @@ def test_the_form_warns_of_a_candidate_that_equals_what_it_is_compared_with(
     form = f"{admin.base}/prompts/{prompt_id}/experiments/new"
     first = world.get(f"/api/v1/prompts/{prompt_id}").json["commitHash"]
     warning = "this experiment can find no difference and plays each test case once"
-    assert f"The draft equals the version that it is compared with, so {warning}" in read(admin, form)
+    page = read(admin, form)
+    assert f"The draft equals the version that it is compared with, so {warning}" in page
+    assert "1 to 1" not in page
     assert f"The version would be compared with itself, so {warning}" in read(admin, f"{form}?candidate={first}")
     assert warning not in read(admin, f"{form}?baseline=none")
     assert warning not in read(admin, f"{form}?model=demo-agent")

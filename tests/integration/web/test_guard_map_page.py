@@ -40,7 +40,7 @@ def test_the_form_begins_with_what_the_address_asks_for(world: World, admin: Bro
     prompt_id = half_guarded(world, upstream)
     path = f"{admin.base}/prompts/{prompt_id}"
     admin.open(f"{path}/guard-maps")
-    assert "The draft has 2 sentences. With all 1 test case a map plays" in admin.page
+    assert "The draft has 2 sentences. With the 1 test case a map plays" in admin.page
     case_id = world.get(f"/api/v1/prompts/{prompt_id}/test-cases").json["testCases"][0]["id"]
     world.post(f"/api/v1/prompts/{prompt_id}/suites", json={"name": "release", "testCaseIds": [case_id]})
 

@@ -50,7 +50,7 @@ def test_sessions_of_this_week_are_compared_with_those_of_the_week_before(world:
     page = read(admin, f"{admin.base}/overview")
 
     assert "8 sessions3 in the 7 days before" in page
-    assert "25 % with errors0 % in the 7 days before" in page
+    assert "25 % with errors0 % in the 7 days before Sessions with errors each day" in page
     assert "$1.20$0.45 in the 7 days before" in page
     [failing] = links(admin, "2 of 8 sessions")
     assert "2 sessions" in read(admin, failing)

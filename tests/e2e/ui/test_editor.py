@@ -306,6 +306,22 @@ def test_an_expired_sign_in_leads_to_the_sign_in_and_the_draft_is_saved_afterwar
         expect(page.get_by_label("Text")).to_have_value("Written before the sign-in expired")
 
 
+def test_the_choice_of_a_long_value_stays_within_the_preview(site: Site, look: Look) -> None:
+    names = ("The name of a value that is longer than its pane", "Ada")
+    values = [{"name": name, "content": name, "isDefault": name != "Ada"} for name in names]
+    prompt = {
+        "name": "Wide",
+        "value": "Help {{customer_name}}.",
+        "placeholders": [{"key": "customer_name", "values": values}],
+    }
+    made = site.client.post("/api/v1/prompts", prompt).json()["prompt"]["id"]
+    with look() as visit:
+        visit.open(f"{site.base}/prompts/{made}/edit")
+
+        expect(visit.page.locator("#choices select")).to_be_visible()
+        assert visit.page.locator(".rendered").evaluate("pane => pane.scrollWidth - pane.clientWidth") == 0
+
+
 @pytest.mark.parametrize("width", [1280, 1440])
 def test_the_preview_is_folded_for_a_wider_text(site: Site, look: Look, width: int) -> None:
     with look(width=width) as visit:

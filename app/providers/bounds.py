@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
+from app.providers.answer_room import AnswerPart
 from app.providers.failures import ProviderFailure
 from app.values.json import count_marks
 
@@ -32,10 +33,12 @@ class AnswerReader:
     """Receives an answer and passes it on until it exceeds a bound, which is a `ProviderFailure`.
 
     `answer_bytes` bounds a whole answer after decompression or, when answers are `streamed`, one event. Streams are
-    passed on in whole events, one at a time.
+    passed on in whole events, one at a time. A whole answer, or an event that is not complete yet, counts in `part`.
     """
 
-    def __init__(self, status: int, encoding: str | None, *, answer_bytes: int, streamed: bool) -> None:
+    def __init__(
+        self, status: int, encoding: str | None, *, answer_bytes: int, streamed: bool, part: AnswerPart | None = None
+    ) -> None:
         encoding = (encoding or "identity").strip().lower()
         self._inflater = None if encoding in ("", "identity") else _Inflater(encoding)
         self._left = PIECES_FACTOR * answer_bytes * (STREAM_FACTOR if streamed else 1)
@@ -43,7 +46,7 @@ class AnswerReader:
         if status >= 400:
             self._bound = _CutOff()
         else:
-            self._bound = _Events(answer_bytes) if streamed else _Whole(answer_bytes)
+            self._bound = _Events(answer_bytes, part) if streamed else _Whole(answer_bytes, part)
 
     def read(self, received: bytes) -> Iterator[bytes]:
         self._left -= max(len(received), EVENT_BYTES)
@@ -112,8 +115,8 @@ class _CutOff(_Bound):
 
 
 class _Whole(_Bound):
-    def __init__(self, answer_bytes: int) -> None:
-        self._answer_bytes = answer_bytes
+    def __init__(self, answer_bytes: int, part: AnswerPart | None) -> None:
+        self._answer_bytes, self._part = answer_bytes, part
         self._size = self._elements = 0
 
     def read(self, piece: bytes) -> Iterator[bytes]:
@@ -122,14 +125,16 @@ class _Whole(_Bound):
         if self._size > self._answer_bytes:
             raise _too_large(f"is larger than {self._answer_bytes} bytes")
         _check_elements(self._elements)
+        if self._part and self._size > self._part.until:
+            self._part.grow(self._size)
         yield piece
 
 
 class _Events(_Bound):
     """Passes on whole events only: SDKs need time quadratic in the pieces, and in the lines, of one event."""
 
-    def __init__(self, event_bytes: int) -> None:
-        self._event_bytes = event_bytes
+    def __init__(self, event_bytes: int, part: AnswerPart | None) -> None:
+        self._event_bytes, self._part = event_bytes, part
         self._left = event_bytes * STREAM_FACTOR
         self._unfinished = bytearray()
 
@@ -141,7 +146,10 @@ class _Events(_Bound):
         del self._unfinished[: ends[-1]]
         for start, end in pairwise(ends):
             yield self._counted(events[start:end])
-        self._check_size(len(self._unfinished))
+        left = len(self._unfinished)
+        self._check_size(left)
+        if self._part and left > self._part.until:
+            self._part.grow(left)
 
     def end(self) -> Iterator[bytes]:
         if self._unfinished:

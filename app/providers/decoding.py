@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -17,6 +18,7 @@ from typing import Any, Literal, TypeVar
 import orjson
 
 from app.chat import Answer, FinishReason, StreamEvent, Tokens, ToolCall, VendorState
+from app.providers.answer_room import AnswerPart
 from app.providers.call_pieces import CallPieces
 from app.providers.failures import ProviderFailure
 from app.values.storable import storable_text
@@ -52,7 +54,10 @@ class AnswerBuilder:
     tokens: Tokens = Tokens()
     vendor_state: VendorState = field(default_factory=dict)
     snapshot: str = ""
+    part: AnswerPart | None = None
+    """Counts the memory of the texts."""
     _characters: int = 0
+    _bytes: int = 0
 
     def add_text(self, text: str) -> list[StreamEvent]:
         return self._add(self.text, "token", text)
@@ -126,6 +131,9 @@ class AnswerBuilder:
         self._characters += len(text)
         if self._characters > ANSWER_MAX:
             raise _too_large(f"more than {self._characters - 1}")
+        self._bytes += sys.getsizeof(text)
+        if self.part and self._bytes > self.part.until:
+            self.part.grow(self._bytes)
 
 
 class Decoder(ABC):

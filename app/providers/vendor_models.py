@@ -18,6 +18,7 @@ import orjson
 from app import __version__
 from app.chat import Answer, OnEvent, StreamEvent
 from app.errors import ProviderTimeout, ServiceError
+from app.providers.answer_room import AnswerPlace, AnswerRoom
 from app.providers.bounds import ANSWER_BYTES, AnswerReader
 from app.providers.decoding import Decoder
 from app.providers.endpoints import endpoint_of
@@ -50,7 +51,7 @@ class VendorModels:
     def __init__(
         self, utcnow: Callable[[], datetime] = lambda: datetime.now(UTC), *, answer_bytes: int = ANSWER_BYTES
     ) -> None:
-        self._http = HttpClient()
+        self._http, self._room = HttpClient(), AnswerRoom()
         self._answer_bytes = answer_bytes
         self._utcnow = utcnow
 
@@ -68,7 +69,11 @@ class VendorModels:
         wire = wire_of(request)
         decoder, has_begun = wire.decoder(request), False
         try:
-            with closing(self._received(request, wire, streamed=streamed)) as received:
+            with (
+                AnswerPlace(self._room, request.organization_id) as place,
+                closing(self._received(request, wire, place, streamed=streamed)) as received,
+            ):
+                decoder.answer.part = place.texts
                 for is_event, sent in received:
                     has_begun = True
                     if not is_event:
@@ -96,7 +101,7 @@ class VendorModels:
         self._http.close()
 
     def _received(
-        self, request: ModelRequest, wire: Wire, *, streamed: bool
+        self, request: ModelRequest, wire: Wire, place: AnswerPlace, *, streamed: bool
     ) -> Generator[tuple[bool, bytes], None, None]:
         """Yield (True, an event) for each event of a stream, otherwise (False, the answer).
 
@@ -113,7 +118,9 @@ class VendorModels:
             ) as response:
                 status, encoding = response.status, response.headers.get("content-encoding")
                 is_stream = _is_stream(response.headers.get("content-type"), streamed=streamed)
-                reader = AnswerReader(status, encoding, answer_bytes=self._answer_bytes, streamed=is_stream)
+                reader = AnswerReader(
+                    status, encoding, answer_bytes=self._answer_bytes, streamed=is_stream, part=place.received
+                )
                 answer = reader.read_all(pieces(response))
                 if not 200 <= status < 300:
                     sent = b"".join(answer)

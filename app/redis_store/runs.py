@@ -35,8 +35,10 @@ ENTRIES_MAX = 50_000
 TTL_S = 3600
 TTL_ENDED_S = 600
 KIND, DATA, SEALED, END = "kind", "data", "sealed", "end"
-# What an entry needs besides its event.
-ENTRY_BYTES = 64
+# What an entry needs besides its event in the embedded mode; Redis needs less.
+ENTRY_BYTES = 512
+# Characters of all runs of a process that Redis does not have yet. Models that write more wait, unless Redis is away.
+UNSENT_MAX = 8 * 1024 * 1024
 # A run may end before its caller begins to wait. This many ids cover some seconds, even at the highest possible rate.
 REMEMBERED = 10_000
 LISTENING_STEP_S = 1.0
@@ -47,7 +49,7 @@ SUBSCRIBE_S = 2.0
 class _Feed:
     """The events of one run: `open` may still be merged, `numbered` are not yet confirmed by Redis.
 
-    `uncounted` are bytes of entries that `KeptBytes` does not count yet.
+    `uncounted` are bytes of entries that `KeptBytes` does not count yet, `unsent` characters that Redis does not have.
     """
 
     key: str
@@ -56,6 +58,7 @@ class _Feed:
     numbered: list[tuple[str, dict[str, bytes]]] = field(default_factory=list)
     count: int = 0
     uncounted: int = 0
+    unsent: int = 0
 
     def number(self) -> list[tuple[str, dict[str, bytes]]]:
         for event in _merged(self.open):
@@ -77,8 +80,10 @@ class LiveRuns:
     client: redis.Redis
     kept: KeptBytes
     every_s: float = FLUSH_S
-    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
+    _lock: threading.Condition = field(default_factory=threading.Condition, init=False)
     _sending: threading.Lock = field(default_factory=threading.Lock, init=False)
+    _unsent: int = field(default=0, init=False)
+    _is_away: bool = field(default=False, init=False)
     _wake: threading.Event = field(default_factory=threading.Event, init=False)
     _feeds: dict[str, _Feed] = field(default_factory=dict, init=False)
     _thread: threading.Thread | None = field(default=None, init=False)
@@ -90,7 +95,11 @@ class LiveRuns:
 
         def note(event: StreamEvent) -> None:
             with self._lock:
+                while self._unsent > UNSENT_MAX and not self._is_away:
+                    self._lock.wait(LISTENING_STEP_S)
                 feed.open.append(event)
+                feed.unsent += len(event.text)
+                self._unsent += len(event.text)
             self._wake.set()
 
         with self._lock:
@@ -104,6 +113,7 @@ class LiveRuns:
             self._send()
             with self._lock:
                 self._feeds.pop(feed.key)
+                self._has_sent(feed, feed.unsent)
             self._wake.set()
 
     def end(self, run_id: int) -> None:
@@ -133,12 +143,12 @@ class LiveRuns:
         """Return False when Redis is away; then the events stay, and are sent with the next ones."""
         with self._sending:
             with self._lock:
-                due = [(feed, entries) for feed in self._feeds.values() if (entries := feed.number())]
+                due = [(feed, entries, feed.unsent) for feed in self._feeds.values() if (entries := feed.number())]
             if not due:
                 return True
             try:
                 with self.client.pipeline(transaction=False) as pipe:
-                    for feed, entries in due:
+                    for feed, entries, _ in due:
                         size, feed.uncounted = feed.uncounted, 0
                         if over := self.kept.add(feed.key, size):
                             pipe.delete(*over)
@@ -148,10 +158,21 @@ class LiveRuns:
                     pipe.execute(raise_on_error=False)  # Redis refuses only entries that it has already
             except redis.RedisError as error:
                 log.debug("live_runs_not_sent", runs=len(due), error=str(error))
+                with self._lock:
+                    self._is_away = True
+                    self._lock.notify_all()
                 return False
-            for feed, _ in due:
-                feed.numbered = []
+            with self._lock:
+                self._is_away = False
+                for feed, _, unsent in due:
+                    feed.numbered = []
+                    self._has_sent(feed, unsent)
             return True
+
+    def _has_sent(self, feed: _Feed, size: int) -> None:
+        feed.unsent -= size
+        self._unsent -= size
+        self._lock.notify_all()
 
 
 def _merged(events: list[StreamEvent]) -> Iterator[StreamEvent]:

@@ -68,33 +68,31 @@ class VendorModels:
         """Read the answer in the form in which it is sent: some servers send another one than was asked for."""
         wire = wire_of(request)
         decoder, has_begun = wire.decoder(request), False
-        try:
-            with (
-                AnswerPlace(self._room, request.organization_id) as place,
-                closing(self._received(request, wire, place, streamed=streamed)) as received,
-            ):
-                decoder.answer.part = place.texts
-                for is_event, sent in received:
-                    has_begun = True
-                    if not is_event:
-                        whole = _read(sent, request)
-                        decoder.read_whole(whole)
-                        decoder.read_snapshot(whole)
-                        return _passed_on(decoder.end(), on_event)
-                    if (data := _data(sent)) == _LAST:
-                        decoder.read_done()
-                        break
-                    for piece in decoder.read_event(_read(data, request)) if data else ():
-                        on_event(piece)
+        with AnswerPlace(self._room, request.organization_id) as place:
+            decoder.answer.part = place.texts
+            try:
+                with closing(self._received(request, wire, place, streamed=streamed)) as received:
+                    for is_event, sent in received:
+                        has_begun = True
+                        if not is_event:
+                            whole = _read(sent, request)
+                            decoder.read_whole(whole)
+                            decoder.read_snapshot(whole)
+                            return _passed_on(decoder.end(), on_event)
+                        if (data := _data(sent)) == _LAST:
+                            decoder.read_done()
+                            break
+                        for piece in decoder.read_event(_read(data, request)) if data else ():
+                            on_event(piece)
+                return _ended(decoder, on_event)
+            except Stopped:
+                raise Stopped(decoder.so_far()) from None
+            except ProviderFailure as failure:
+                if not failure.filtered:
+                    failure.is_answered |= has_begun and not failure.retryable
+                    raise
+                decoder.read_refusal(str(failure))
             return _ended(decoder, on_event)
-        except Stopped:
-            raise Stopped(decoder.so_far()) from None
-        except ProviderFailure as failure:
-            if not failure.filtered:
-                failure.is_answered |= has_begun and not failure.retryable
-                raise
-            decoder.read_refusal(str(failure))
-        return _ended(decoder, on_event)
 
     def close(self) -> None:
         """Close the pooled connections; the next call opens them again."""

@@ -170,6 +170,7 @@ class LiveRuns:
             return True
 
     def _has_sent(self, feed: _Feed, size: int) -> None:
+        size = min(size, feed.unsent)  # less, where the run ended while its last pieces were sent
         feed.unsent -= size
         self._unsent -= size
         self._lock.notify_all()

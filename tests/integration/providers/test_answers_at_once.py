@@ -1,5 +1,7 @@
 """A process receives long answers within a bound that belongs to all of them."""
 
+import json
+
 import pytest
 
 from app.concurrency.quotas import Quota, Shares
@@ -45,3 +47,16 @@ def test_an_event_counts_before_its_end_has_come(upstream, models, full):
     asked = request(upstream, "OPENAI")
     with full, pytest.raises(ProviderFailure, match="too many long answers"):
         models.complete(asked)
+
+
+def test_text_that_waits_for_the_end_of_the_stream_is_free_again(upstream, models, room):
+    """Blanks wait for what may be the beginning of thoughts."""
+    upstream.script(Reply(raw=stream_of(" " * 2 * STEP_BYTES), headers={"content-type": "text/event-stream"}))
+    models.stream(request(upstream, "CUSTOM_OPENAI_COMPATIBLE"), lambda event: None)
+    assert room._shares.taken == 0
+
+
+def stream_of(text):
+    """A stream of OpenAI's with the text in one event."""
+    choice = {"delta": {"content": text}, "finish_reason": "stop"}
+    return b"data: " + json.dumps({"choices": [choice]}).encode() + b"\n\ndata: [DONE]\n\n"

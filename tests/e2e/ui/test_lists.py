@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, expect
 
 from tests.e2e.ui.conftest import Look, Site
 
@@ -93,16 +93,21 @@ def test_a_name_from_right_to_left_does_not_mix_with_the_words_around_it(site: S
         crumb = visit.page.get_by_role("navigation", name="Breadcrumb").get_by_role("link", name=name)
 
         # The mark of the question is the last character, so it is at the left end.
-        mark, letter = crumb.evaluate(
-            """link => [link.textContent.length - 1, 0].map(at => {
-                const range = document.createRange();
-                range.setStart(link.firstChild, at);
-                range.setEnd(link.firstChild, at + 1);
-                return range.getBoundingClientRect().left;
-            })"""
-        )
+        mark, letter = lefts(crumb, len(name) - 1, 0)
 
         assert mark < letter
+
+
+def lefts(element: Locator, *places: int) -> list[float]:
+    """Return where the characters at some places of an element's text begin, in pixels from the left."""
+    script = """(element, places) => places.map((at) => {
+        const range = document.createRange();
+        range.setStart(element.firstChild, at);
+        range.setEnd(element.firstChild, at + 1);
+        return range.getBoundingClientRect().left;
+    })"""
+    left: list[float] = element.evaluate(script, list(places))
+    return left
 
 
 @pytest.mark.browser
@@ -112,14 +117,7 @@ def test_a_name_from_right_to_left_is_drawn_so_and_cut_at_its_end(site: Site, lo
     site.client.post("/api/v1/prompts", {"name": name.strip(), "value": "Help."})
     with look() as visit:
         visit.open(f"{site.base}/settings/keys")
-        first, later = visit.page.locator("tbody th", has_text="المبلغ").first.evaluate(
-            """cell => [0, 18].map((at) => {
-                const range = document.createRange();
-                range.setStart(cell.firstChild, at);
-                range.setEnd(cell.firstChild, at + 1);
-                return range.getBoundingClientRect().left;
-            })"""
-        )
+        first, later = lefts(visit.page.locator("tbody th", has_text="المبلغ").first, 0, 18)
         assert later < first
 
         visit.open(f"{site.base}/prompts")

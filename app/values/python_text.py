@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from io import StringIO
 from typing import Any
 
 from app.values.json import json_container, parse_exact_json, too_deep
@@ -36,8 +37,11 @@ def python_container(text: Any) -> Any:
     """Return the list or dict that Python printed as this text, tuples as lists; None for everything else."""
     if not isinstance(text, str) or len(text) > CHARACTERS_MAX or not text.lstrip().startswith(("[", "{")):
         return None
+    # Not `join`, which keeps every token until the last one, and frees them all while no other thread runs.
+    as_json = StringIO()
     try:
-        container = parse_exact_json("".join(_as_json(text.rstrip())))
+        as_json.writelines(_as_json(text.rstrip()))
+        container = parse_exact_json(as_json.getvalue())
     except ValueError:
         return None
     return None if too_deep(container) else container

@@ -34,8 +34,14 @@ def render_item(kind: str, item: Any, _autogen: Any) -> str | Literal[False]:
     return False
 
 
+def commit_revision(**_of_step: Any) -> None:
+    """Commit the revision that was reached: MySQL has committed its changes, and the next step may be refused."""
+    connection.commit()
+
+
 connection = context.config.attributes["connection"]
-if connection.dialect.name == "mysql":
+is_mysql = connection.dialect.name == "mysql"
+if is_mysql:
     resumable.skip_what_is_done()
 context.configure(
     connection=connection,
@@ -44,6 +50,7 @@ context.configure(
     render_item=render_item,
     render_as_batch=connection.dialect.name == "sqlite",
     transaction_per_migration=True,
+    on_version_apply=commit_revision if is_mysql else None,
 )
 with context.begin_transaction():
     context.run_migrations()

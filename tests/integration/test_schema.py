@@ -75,6 +75,8 @@ def test_a_downgrade_that_would_lose_packed_spans_is_refused(empty: Database) ->
     with pytest.raises(CommandError, match="Spans of this database are packed"):
         schema.downgrade(empty)
 
+    # MySQL has committed the downgrades of later revisions.
+    schema.upgrade(empty)
     assert differences(empty) == []
     with empty.write() as connection:
         assert connection.scalars(select(span_blocks.c.body)).all() == [b"packed"]

@@ -24,6 +24,7 @@ from sqlalchemy import (
     update,
 )
 
+from app.experiments.behaviour import Behaviour
 from app.models.base import BigInt, new_table
 from app.models.experiments import experiments
 from app.models.language_models import language_models
@@ -235,6 +236,15 @@ def model_snapshots(connection: Connection, *, experiment_id: int, limit: int) -
     known = reported.where(_L.experiment_id == experiment_id, _R.model_snapshot.is_not(None))
     newest = known.group_by(_R.model_snapshot).order_by(func.max(_R.id).desc()).limit(limit)
     return list(connection.scalars(newest))
+
+
+def behaviours_of(connection: Connection, *, replay_ids: Collection[int]) -> dict[int, Behaviour]:
+    """Return the fingerprints of what replays answered, by id; a replay without one is left out."""
+    behaviours: dict[int, Behaviour] = {}
+    for piece in pieces(sorted(replay_ids)):
+        known = select(_R.id, _R.behaviour).where(_R.id.in_(piece), _R.behaviour.is_not(None))
+        behaviours.update({row.id: row.behaviour for row in connection.execute(known)})
+    return behaviours
 
 
 def first_error(connection: Connection, *, replay_ids: Collection[int]) -> str | None:

@@ -22,7 +22,8 @@ from sqlalchemy import (
 )
 
 from app.chat import TOKEN_COUNTS
-from app.models.base import BigInt, Json, MediumText, Timestamp, exact, new_table, no_index
+from app.experiments.behaviour import Behaviour
+from app.models.base import BigInt, Json, JsonStruct, MediumText, Timestamp, exact, new_table, no_index
 from app.models.calibrations import CalibrationRow
 from app.models.compression import CompressedLongJson
 from app.models.organizations import projects
@@ -114,6 +115,8 @@ replays = new_table(
     Column("model_snapshot", exact(200)),
     # A digest of the calls and answers of the candidate; NULL before revision 0049, and without a result.
     Column("answers_digest", exact(32)),
+    # The fingerprint of what the candidate answered; NULL before revision 0054, and without a result.
+    Column("behaviour", JsonStruct(Behaviour)),
     # The usage of all its calls, including the judge's and those of interrupted attempts.
     *(Column(f"{count}_tokens", Integer, nullable=False, server_default="0") for count in TOKEN_COUNTS),
     Index("ix_replays_prompt_id_id", "prompt_id", "id"),

@@ -21,6 +21,7 @@ from sqlalchemy import (
     update,
 )
 
+from app.experiments.behaviour_watch import WatchedBehaviour
 from app.experiments.cron import CRON_MAX, ZONE_MAX
 from app.experiments.drift import Counts, DriftState, Watched
 from app.experiments.types import Verdict
@@ -42,6 +43,7 @@ class WatchedCase(msgspec.Struct, frozen=True):
     snapshot_id: int
     watched: Watched
     state: DriftState = "collecting"
+    behaviour: WatchedBehaviour = WatchedBehaviour()
 
 
 class VendorWatch(msgspec.Struct, frozen=True):

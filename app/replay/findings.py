@@ -117,7 +117,8 @@ class TurnResult(_ResultDocument, frozen=True):
     """One turn's verdicts, in the order of its recorded steps, and the steps paired with none of them.
 
     `stop_reason` is None when the turn was played to its end; `error` is the provider's message. `judge_tokens` are
-    counted apart from `tokens`, for the judge may be another model.
+    counted apart from `tokens`, for the judge may be another model. `calls` are the names of the called tools, in
+    order, those of each answer of the model together; results of older releases have none.
     """
 
     user: str | None
@@ -129,6 +130,7 @@ class TurnResult(_ResultDocument, frozen=True):
     judge_tokens: Tokens = Tokens()
     error: str | None = None
     violations: tuple[Violation, ...] = ()
+    calls: tuple[tuple[str, ...], ...] = ()
 
 
 class ReplayResult(_ResultDocument, frozen=True):

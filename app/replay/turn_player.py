@@ -66,6 +66,7 @@ class TurnPlayer:
         self.attempts: list[Attempt] = []
         self.produced: list[ProducedStep] = []  # the calls in the order of `attempts`, at the end also the answers
         self.answers: list[ProducedAnswer] = []
+        self.called: list[tuple[str, ...]] = []  # the names of the calls of each answer
         self.instruction = ""
         self.offer = Offer(())
         self.guard = shared.guard(index)
@@ -174,6 +175,7 @@ class TurnPlayer:
         keys = self.recording.keys_of(answer.tool_calls)
         ruled = [self._rules(call, key) for call, key in zip(answer.tool_calls, keys, strict=True)]
         tools, banned = [tool for tool, _ in ruled], [ban for _, ban in ruled]
+        self.called.append(tuple(call.name for call in answer.tool_calls))
         first = len(self.attempts)
         pairs = list(zip(answer.tool_calls, tools, strict=True))
         unconfirmed = [self._may_read(call, tool) for call, tool in pairs]
@@ -278,6 +280,7 @@ class TurnPlayer:
             self.judge_tokens,
             error,
             tuple(self._violations(pairs, checker)),
+            tuple(self.called),
         )
 
     def _optional(self) -> dict[int, str]:

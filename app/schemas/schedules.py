@@ -6,6 +6,7 @@ from typing import ClassVar, get_args
 
 from marshmallow import fields, validate
 
+from app.experiments.behaviour_watch import ChangeKind
 from app.experiments.cron import CRON_MAX, ZONE_MAX
 from app.experiments.drift import DriftState
 from app.experiments.statistics import MOST_REPEATS
@@ -88,10 +89,28 @@ class ScheduleRunSchema(AnswerSchema):
 ScheduleRuns = listing("runs", ScheduleRunSchema, name="ScheduleRuns", paged=True)
 
 
+class AnswerChangeSchema(AnswerSchema):
+    """A warning: so many `replays` of the later ones have a feature, `of` how many, and fewer in the reference.
+
+    `text` is a sentence about it. `name` is the tool, the order of tools or the language, "" for the length and for all
+    rare ones together. `experimentId` is the run that showed it first.
+    """
+
+    kind = choice(*get_args(ChangeKind))
+    name = text()
+    text = text()
+    replays = integer(attribute="recent.replays")
+    of = integer(attribute="recent.of")
+    reference_replays = integer(attribute="reference.replays")
+    reference_of = integer(attribute="reference.of")
+    experiment_id = integer(attribute="run")
+
+
 class WatchedCaseSchema(AnswerSchema):
     """A test case, or a variant of one: `variant` counts them from 1, and 0 is the recording.
 
     While the state is `collecting` the reference is too small to show anything. `name` is null for a deleted one.
+    `changes` are warnings that its answers differ from the reference. They change neither state nor verdict.
     """
 
     test_case_id = integer(attribute="case.test_case_id")
@@ -102,6 +121,7 @@ class WatchedCaseSchema(AnswerSchema):
     reference_failed = integer(attribute="case.watched.reference.failed")
     since_passed = integer(attribute="case.watched.since.passed")
     since_failed = integer(attribute="case.watched.since.failed")
+    changes = many(AnswerChangeSchema, attribute="case.behaviour.changes")
 
 
 class WatchSchema(AnswerSchema):

@@ -133,8 +133,8 @@ def make(
     lacks: Iterable[Lack] = (),
 ) -> Fingerprint:
     """Return the fingerprint of a conversation with these calls, in their order, and these texts of the user."""
-    order = _order(calls)
-    beginnings = _beginnings(texts)
+    order = order_of(calls)
+    beginnings = beginnings_of(texts)
     counts = Counter[str]()
     for text in beginnings:
         counts.update(words_of(text.replace(MASK, " "))[: len(text)])
@@ -161,7 +161,7 @@ def turns_class(turns: int) -> TurnsClass:
     return "4-7" if turns <= 7 else "8+"
 
 
-def _beginnings(texts: Sequence[str]) -> list[str]:
+def beginnings_of(texts: Sequence[str]) -> list[str]:
     """Return what is read of texts, in equal shares if they are long together, so that their order does not matter."""
     beginnings = [text[:TEXT_MAX] for text in texts]
     if sum(map(len, beginnings)) <= TEXTS_MAX:
@@ -170,7 +170,7 @@ def _beginnings(texts: Sequence[str]) -> list[str]:
     return [text[:share] for text in beginnings]
 
 
-def _order(calls: Sequence[CalledTool]) -> tuple[str, ...]:
+def order_of(calls: Sequence[CalledTool]) -> tuple[str, ...]:
     """Return the tools in the order of their first calls, those of a batch together in alphabetical order."""
     known: set[str] = set()
     groups: list[tuple[str, set[str]]] = []

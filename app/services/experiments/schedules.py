@@ -101,6 +101,11 @@ class WatchView:
     watch: VendorWatch | None
     cases: Sequence[NamedCase]
 
+    @property
+    def changed(self) -> Sequence[NamedCase]:
+        """The test cases with warnings that their answers differ from the reference."""
+        return [case for case in self.cases if case.case.behaviour.changes]
+
 
 @dataclass(slots=True, kw_only=True)
 class ScheduleService:

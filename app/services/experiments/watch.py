@@ -9,6 +9,7 @@ from typing import Any
 from msgspec import structs
 from sqlalchemy import Connection
 
+from app.experiments.behaviour_watch import WatchedBehaviour
 from app.experiments.drift import ROUNDS_MAX, Counts, Watched
 from app.models import experiment_replays, experiments, schedules
 from app.models.experiments import ExperimentRow
@@ -30,6 +31,8 @@ REPORTED_MAX = 5
 """Models that the vendor reported in one run and that are stored."""
 NAMED_MAX = 20
 """Test cases that an event names."""
+COMPARED_MAX = 100
+"""Test cases of a run with answers that are compared. The state of a thousand could have too many bytes for a row."""
 
 
 def run_of(schedule: ScheduleRow, version: Candidate) -> NewExperiment:
@@ -81,7 +84,12 @@ def note_begun(connection: Connection, schedule: ScheduleRow, experiment_id: int
     if before is None or before.content != content:
         before = VendorWatch(now, content, row.candidate_commit or "", experiment_id)
     frozen = convert(experiments.contents_of(connection, experiment_id=experiment_id).cases, tuple[FrozenCase, ...])
-    _put(connection, row, schedule.id, structs.replace(before, experiment_id=experiment_id, cases=_watched(frozen)))
+    known = {(case.snapshot_id, case.variant): case.behaviour for case in before.cases}
+    cases = tuple(
+        structs.replace(case, behaviour=known.get((case.snapshot_id, case.variant), WatchedBehaviour()))
+        for case in _watched(frozen)
+    )
+    _put(connection, row, schedule.id, structs.replace(before, experiment_id=experiment_id, cases=cases))
 
 
 def note_ended(connection: Connection, standing: Standing, now: datetime) -> None:
@@ -114,8 +122,10 @@ def note_ended(connection: Connection, standing: Standing, now: datetime) -> Non
         key = {"project_id": row.project_id, "prompt_id": row.prompt_id}
         add_event(connection, now, WebhookEvent.MODEL_DRIFTED, data, **key)
     cases = tuple(
-        structs.replace(before, watched=before.watched.plus(case.counts).begun_again(), state=case.state)
-        for case, before in zip(run.cases, begun, strict=True)
+        structs.replace(
+            before, watched=before.watched.plus(case.counts).begun_again(), state=case.state, behaviour=behaviour
+        )
+        for case, before, behaviour in zip(run.cases, begun, _behaviours(connection, standing, watch), strict=True)
     )
     is_steady = all(case.state in ("collecting", "steady") for case in cases)
     snapshots = run.snapshots if is_steady and run.snapshots else watch.snapshots
@@ -130,6 +140,19 @@ def _run(connection: Connection, standing: Standing) -> WatchedRun:
         counted.append(CaseCounts(case.test_case_id, case.variant, counts, state))
     reported = experiment_replays.model_snapshots(connection, experiment_id=standing.plan.row.id, limit=REPORTED_MAX)
     return WatchedRun(tuple(counted), tuple(reported))
+
+
+def _behaviours(connection: Connection, standing: Standing, watch: VendorWatch) -> list[WatchedBehaviour]:
+    """Return the behaviour of each test case after the run, of those after `COMPARED_MAX` as it was."""
+    least, cases = standing.plan.design.repeats_min, standing.plan.cases[:COMPARED_MAX]
+    rounds = [[row.replay_id for row in standing.trials_of(CANDIDATE, case)[:least]] for case in cases]
+    known = experiment_replays.behaviours_of(connection, replay_ids={id_ for ids in rounds for id_ in ids})
+    before = [case.behaviour for case in watch.cases]
+    for at, ids in enumerate(rounds):
+        # A round that was cut short may lack the replays that cost most.
+        played = [known[id_] for id_ in ids if id_ in known] if len(ids) == least else []
+        before[at] = before[at].after_run(played, cases=len(cases), run=standing.plan.row.id)
+    return before
 
 
 def _watched(cases: Sequence[FrozenCase]) -> tuple[WatchedCase, ...]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from msgspec import structs
+
+from app.experiments.behaviour import Behaviour
 from app.otlp.masking import MASK
 from app.replay.findings import Difference
 from app.replay.wording import differing, shown_json
@@ -44,6 +47,8 @@ class Wordings:
 def masked_replay(values: Json, masked: MessageMasking) -> Json:
     """Mask the columns of an ended replay; `result` is the JSON of `app.replay.findings.ReplayResult`."""
     kept = values | {"error": masked.error(values.get("error"))}
+    if behaviour := values.get("behaviour"):
+        kept["behaviour"] = _behaviour(behaviour, masked)
     result = values.get("result")
     if result is None:
         return kept
@@ -59,6 +64,11 @@ def masked_replay(values: Json, masked: MessageMasking) -> Json:
     return kept | {"result": result | whole, "violations": whole["violations"]}
 
 
+def _behaviour(behaviour: Behaviour, masked: MessageMasking) -> Behaviour:
+    tools = tuple((masked.other(name), count) for name, count in behaviour.tools)
+    return structs.replace(behaviour, tools=tools, order=tuple(map(masked.other, behaviour.order)))
+
+
 def _turn(turn: Json, masked: MessageMasking, wordings: Wordings) -> Json:
     return turn | {
         "user": masked.question(turn["user"]),
@@ -67,6 +77,7 @@ def _turn(turn: Json, masked: MessageMasking, wordings: Wordings) -> Json:
         "drift": masked.other(turn["drift"]),
         "error": masked.error(turn["error"]),
         "violations": [_violation(violation, masked, wordings) for violation in turn["violations"]],
+        "calls": [masked.other(together) for together in turn["calls"]],
     }
 
 

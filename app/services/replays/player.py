@@ -38,6 +38,7 @@ from app.services.replays.ports import AnsweredBytes, MeteredModel, Progress
 from app.services.replays.preparation import Preparation, Prepared
 from app.services.replays.program_calls import program_ports
 from app.services.replays.room import ReplayPlace, ReplayRoom
+from app.suites.behaviour import behaviour_of
 from app.timestamps import Now
 from app.work.heartbeat import Heartbeat, Patience
 from app.work.table import Claim
@@ -211,6 +212,7 @@ class ReplayPlayer:
                 "violations": dumped["violations"],
                 "accepted_partial": result.accepted_partial,
                 "answers_digest": results.answers_digest(result.turns),
+                "behaviour": behaviour_of(result.turns),
                 "result": dumped,
                 "error": result.error,
                 # A replay with faults ends with the turn of the last one.

@@ -6,10 +6,15 @@ import threading
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
 from sqlalchemy import select
 
+from app.experiments import behaviour_watch
+from app.models import schedules
 from app.models.webhook_deliveries import webhook_deliveries
+from app.services.experiments import watch
 from app.services.experiments.schedules import ScheduleService
+from app.services.replays import player
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
 from tests.integration.replays.experimenting import PING, PONG, case, ended
@@ -57,6 +62,14 @@ class Watching:
         names = ("referencePassed", "referenceFailed", "sincePassed", "sinceFailed")
         cases = sorted(self.watch()["testCases"], key=lambda watched: watched["testCaseId"])
         return [[watched[name] for name in names] for watched in cases]
+
+    def compared(self) -> list[int]:
+        """Return the replays in the reference of the answers of each test case."""
+        with self.world.container.database.read() as connection:
+            of_schedule = {"project_id": self.world.project_id, "schedule_id": self.schedule["id"]}
+            watch = schedules.watch_of(connection, **of_schedule)
+        assert watch
+        return [case.behaviour.reference.replays for case in watch.cases]
 
 
 def breaks(upstream: Upstream, question: str) -> None:
@@ -157,3 +170,72 @@ def test_the_reference_of_another_projects_watch_does_not_exist(world: World) ->
     path, stranger = f"/api/v1/schedules/{make(world, with_case(world))['id']}/reference", new_world(world.container)
     assert {stranger.get(path).status_code, stranger.delete(path).status_code} == {404}
     assert world.get(path).status_code == 200
+
+
+def answers(upstream: Upstream, text: str) -> None:
+    """Let the model answer "Ping 1" with this text, which fails, and anything else as recorded."""
+    upstream.choose = lambda body: Reply(text=text) if body["messages"][-1]["content"] == "Ping 1" else PING
+
+
+def test_answers_that_differ_from_the_reference_are_a_warning_that_changes_no_verdict(
+    world: World, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(behaviour_watch, "SMALLEST_REFERENCE", 20)
+    answers(upstream, "Pong")
+    watching = Watching(world)
+    hook = {"url": "http://127.0.0.1/", "events": ["model.drifted"]}
+    assert world.post("/api/v1/webhooks", json=hook).status_code == 201
+    for _ in range(2):
+        watching.day()
+    answers(upstream, "Pong " * 30)
+    run = watching.day()
+    assert (run["verdict"], run["dropped"]) == ("passed", 0)
+    changed, same = sorted(watching.watch()["testCases"], key=lambda watched: -len(watched["changes"]))
+    assert (changed["name"], changed["state"], same["changes"]) == ("Ping 1", "steady", [])
+    (change,) = changed["changes"]
+    assert change == {
+        "kind": "longer",
+        "name": "",
+        "text": "Answers are longer, about 4 → 150 characters: more than 4 in 10 of 10 replays, "
+        "in the reference in 0 of 20.",
+        "replays": 10,
+        "of": 10,
+        "referenceReplays": 0,
+        "referenceOf": 20,
+        "experimentId": run["experimentId"],
+    }
+    with world.container.database.read() as connection:
+        c = webhook_deliveries.c
+        assert not connection.scalars(select(c.event).where(c.project_id == world.project_id)).all()
+
+    # Only a person ends it: the answers of before don't.
+    answers(upstream, "Pong")
+    later = watching.day()
+    kept = {watched["name"]: watched["changes"] for watched in watching.watch()["testCases"]}
+    assert kept["Ping 1"] == [change]
+    assert later["experimentId"] != change["experimentId"]
+    assert world.delete(f"{watching.path}/reference").status_code == 204
+    watching.day()
+    assert all(not watched["changes"] for watched in watching.watch()["testCases"])
+
+
+def test_replays_of_an_earlier_release_are_not_compared(
+    world: World, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    upstream.choose = lambda body: PING
+    watching = Watching(world)
+    with monkeypatch.context() as earlier:
+        earlier.setattr(player, "behaviour_of", lambda turns: None)
+        watching.day()
+    watching.day()
+    assert watching.compared() == [10, 10]
+
+
+def test_the_answers_of_the_first_test_cases_of_a_run_are_compared(
+    world: World, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "COMPARED_MAX", 1)
+    upstream.choose = lambda body: PING
+    watching = Watching(world)
+    watching.day()
+    assert watching.compared() == [10, 0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from app.experiments.behaviour_watch import AnswerChange, ReplayShare, WatchedBehaviour
 from app.experiments.drift import Counts, DriftState, Watched
 from app.models import schedules
 from app.models.queries import insert_row, update_rows
@@ -17,13 +18,18 @@ BEFORE, NOW = "gpt-4o-2024-05-13", "gpt-4o-2024-08-06"
 START = datetime(2026, 11, 1, 3, tzinfo=UTC)
 
 
-def watched(world: World, *, state: DriftState, snapshot: str = NOW) -> dict[str, Any]:
+CHANGE = AnswerChange("longer", "", 430, ReplayShare(12, 300), ReplayShare(9, 10), before=340, after=520, run=2**40)
+
+
+def watched(
+    world: World, *, state: DriftState, snapshot: str = NOW, changes: tuple[AnswerChange, ...] = ()
+) -> dict[str, Any]:
     """Make a watch of one test case with 20 runs, of which the last two have this state."""
     prompt_id = with_case(world)
     schedule = make(world, prompt_id, kind="watch")
     (case,) = world.get(f"/api/v1/prompts/{prompt_id}/test-cases").json["testCases"]
     since = Counts(12, 8) if state == "dropped" else Counts()
-    one = WatchedCase(case["id"], 0, 1, Watched(Counts(178, 2), since), state)
+    one = WatchedCase(case["id"], 0, 1, Watched(Counts(178, 2), since), state, WatchedBehaviour(changes=changes))
     gone = WatchedCase(2**40, 3, 1, Watched(Counts(180, 0)), "steady")
     watch = VendorWatch(START, "content", "4f53a0b1" + "0" * 32, 1, (gone, one), (BEFORE,))
     owner = {"project_id": world.project_id, "prompt_id": prompt_id}
@@ -59,6 +65,21 @@ def test_a_steady_watch_shows_no_alarm(world: World, admin: Browser) -> None:
     admin.open(f"{admin.base}/schedules/{watched(world, state='steady')['id']}")
     assert "No test case has passed less often than in the reference" in admin.page
     assert 'role="alert"' not in admin.page
+
+
+def test_a_warning_about_answers_is_shown_in_words_and_is_no_alarm(world: World, admin: Browser) -> None:
+    schedule = watched(world, state="steady", changes=(CHANGE,))
+    admin.open(f"{admin.base}/schedules/{schedule['id']}")
+    assert "Answers of 1 test case differ from the reference." in admin.page
+    assert "It has not been checked whether that matters" in admin.page
+    text = "Answers are longer, about 340 → 520 characters: more than 430 in 9 of 10 replays, "
+    text += "in the reference in 12 of 300."
+    assert text in admin.page
+    assert f"/experiments/{2**40}" in admin.page
+    assert 'role="alert"' not in admin.page
+    assert "No test case has passed less often than in the reference" in admin.page
+    named = world.get(f"/api/v1/schedules/{schedule['id']}/reference").json["testCases"]
+    assert [change["text"] for case in named for change in case["changes"]] == [text]
 
 
 def test_a_person_begins_a_new_reference_on_the_page(world: World, admin: Browser) -> None:

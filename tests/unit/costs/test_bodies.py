@@ -16,6 +16,7 @@ import pytest
 
 from app.chat import Message, ToolCall
 from app.errors import Invalid
+from app.experiments.behaviour import EDITION, Behaviour
 from app.models.labels import Label
 from app.models.runs import StoredRequest
 from app.models.scores import ScoreRow
@@ -141,11 +142,13 @@ def masked(size: int) -> Work:
     step["diff"] = [{"path": f"/card/{n}", "expected": n, "actual": "x"} for n in range(size)]
     step["facts"] = {"kept": ["secret1"] * size}
     step["findings"] = [{"recorded": "a", "produced": "b", "why": "c"}] * size
-    one_turn = {**many["result"], "turns": [turn | {"steps": [], "extra": [], "violations": []}] * size}
+    turn["calls"] = [["secret1"] * 2] * size
+    behaviour = Behaviour(EDITION, 1, tuple((f"secret1 {n}", n) for n in range(size)), ("secret1",) * size)
+    one_turn = {**many["result"], "turns": [turn | {"steps": [], "extra": [], "violations": [], "calls": []}] * size}
 
     def work() -> None:
         with mock.patch.object(masking, "COMPARED_MAX", 400):
-            for replay in (many, long, {"error": None, "result": one_turn}):
+            for replay in (many | {"behaviour": behaviour}, long, {"error": None, "result": one_turn}):
                 masked_replay(replay, MessageMasking(rule))
 
     return work

@@ -12,6 +12,8 @@ import pytest
 
 from app.chat import Tokens
 from app.errors import Invalid
+from app.experiments.behaviour import EDITION, Behaviour
+from app.experiments.behaviour_watch import ReplayShare, WatchedBehaviour, tail
 from app.experiments.comparison import Estimate, Finding, estimated_mean, estimated_quantile, summary
 from app.experiments.decision import decide
 from app.experiments.drift import Counts, Watched
@@ -262,6 +264,31 @@ def watch(size: int) -> Work:
     return lambda: decide(asked, cases)
 
 
+def answers(*, with_tools: bool) -> Make:
+    """Compare as many replays, each with its own length, and order and tools if it has any, with others."""
+
+    def answer(kind: str, number: int, length: int) -> Behaviour:
+        tools = ((f"{kind}{number}", number), (f"tool{number}", 2)) if with_tools else ()
+        return Behaviour(EDITION, length, tools, tuple(name for name, _ in tools), "en")
+
+    def prepare(size: int) -> Work:
+        samples = [
+            [answer(kind, n, 2 ** (n // 2 + shift)) for n in range(3 * size)]
+            for kind, shift in (("a", 0), ("b", 2 * size))
+        ]
+
+        def work() -> None:
+            state = WatchedBehaviour()
+            for run, played in enumerate([samples[0] * 2, samples[1]]):
+                state = state.after_run(played, cases=1, run=run)
+            assert [change.text for change in state.changes]
+            tail(ReplayShare(4 * size, 9 * size), ReplayShare(3 * size, 9 * size))
+
+        return work
+
+    return prepare
+
+
 def figures(size: int) -> Work:
     values = [float(n) for n in range(10 * size)]
     estimates = Estimate(1, 0.9, 1.1), Estimate(2, 1.9, 2.1)
@@ -325,6 +352,8 @@ WORKS: dict[str, Make] = {
     "an experiment of equal sides": equal_sides,
     "an experiment of many replays": long_experiment,
     "a run of the watch": watch,
+    "answers of a test case": answers(with_tools=False),
+    "answers of a test case with tools": answers(with_tools=True),
     "figures": figures,
     "prices": prices,
     "a webhook": webhook,
@@ -346,6 +375,10 @@ NOT_GROWING: dict[str, set[str]] = {
         "prices/names:_turned",
         "prices/names:keys_of",
         "prices/types:_check",
+    },
+    "loop over the features of a test case, in which tools have 64 places": {
+        "experiments/behaviour_watch:_splits",
+        "experiments/behaviour_watch:changes_between",
     },
     "read at most 1,001 due times": {"experiments/cron:_due_times", "experiments/cron:check_cron"},
     "loop over the failures of a round, which has at most 100 pairs": {"experiments/sequential:log_evidence"},

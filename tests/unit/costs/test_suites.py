@@ -6,7 +6,9 @@ from typing import Literal
 
 import pytest
 
+from app.replay.findings import ProducedAnswer, StepVerdict, TurnResult
 from app.sessions.facts import TurnFacts
+from app.suites.behaviour import behaviour_of
 from app.suites.cases import of_case
 from app.suites.cover import greedy_cover
 from app.suites.coverage import (
@@ -113,6 +115,16 @@ def tools(size: int) -> Work:
     return work
 
 
+def answered(size: int) -> Work:
+    """Make the fingerprint of a replay with as many turns, each with calls and answers."""
+    step = StepVerdict("answer", "passed", "", "It is here.")
+    turns = [
+        TurnResult("?", (step,), (ProducedAnswer("It is there."),), calls=((f"tool{n}", "other"), ("other",)))
+        for n in range(size)
+    ]
+    return lambda: behaviour_of(turns)
+
+
 def text_of(piece: str) -> Make:
     return lambda size: lambda: make(turns=1, calls=[], texts=[piece * 20 * size])
 
@@ -147,6 +159,7 @@ WORKS: dict[str, Make] = {
     "findings of sessions without tools": found(5, 0),
     "calls and turns": tools,
     **{f"a text of {name}": text_of(piece) for name, piece in PIECES.items()},
+    "answers of a replay": answered,
     "gains that fall": gains,
     "verdicts": removable,
     "test cases that agree": agreeing,

@@ -63,6 +63,12 @@ def test_text_with_tool_calls_is_no_step() -> None:
     assert result.turns[0].extra == ()
 
 
+def test_the_calls_of_each_answer_are_kept_in_their_order() -> None:
+    case = TestCase(turns=(turn("?", call("a"), call("b"), answer("x")), turn("?", answer("y"))), order="any")
+    script = calls(("b", {}), ("c", {})), calls(("a", {})), says("x"), says("y")
+    assert [each.calls for each in replay(case, ports(scripted(*script))).turns] == [(("b", "c"), ("a",)), ()]
+
+
 def test_a_recorded_error_is_given_as_the_tool_s_own_words() -> None:
     case = TestCase(turns=(turn("?", call("f", {}, None, "disk full"), answer("Sorry.")),))
     model = scripted(calls(("f", {})), says("Sorry."))

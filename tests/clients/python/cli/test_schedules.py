@@ -47,6 +47,7 @@ WATCH: dict[str, Any] = {
             "referenceFailed": 5,
             "sincePassed": 20,
             "sinceFailed": 10,
+            "changes": [{"text": "Answers are in Ger\u001b[31mman in 3 of 30 replays, in the reference in 0 of 300."}],
         }
     ],
 }
@@ -129,10 +130,12 @@ def test_the_history_names_verdicts_and_what_was_not_started(monkeypatch: pytest
 def test_a_watch_shows_what_dropped_and_begins_a_new_reference(monkeypatch: pytest.MonkeyPatch) -> None:
     code, output = run(monkeypatch, Instance(), "watch", "3")
     assert (code, "\u001b" in output) == (0, False)
-    first, second = output.splitlines()
+    first, second, third = output.splitlines()
     assert first.endswith("version 4f53a0b1; the vendor reported gpt-4o-2024-08-06")
     assert second.startswith("dropped\t95 of 100 before\t20 of 30 since\tBook")
     assert second.endswith(", variant 1")
+    assert third.startswith("warning\tAnswers are in Ger")
+    assert "in the reference in 0 of 300. It has not been checked whether that matters.\tBook" in third
     instance = Instance()
     assert run(monkeypatch, instance, "new-reference", "3") == (0, "The next run begins a new reference.\n")
     assert [sent[:2] for sent in instance.sent] == [("DELETE", "/api/v1/schedules/3/reference")]

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from app.experiments.behaviour import EDITION, Behaviour
 from app.otlp.masking import MASK, Masking, Rule
 from app.replay.findings import Difference
 from app.replay.wording import differing
@@ -29,7 +30,7 @@ def differing_replay(count: int) -> dict[str, Any]:
             {"kind": "unanswered_write", "tool": "pay", "turn": 0, "arguments": produced, "message": message}
         )
     nothing = {"drift": {}, "error": None}
-    turn = nothing | {"user": "?", "steps": steps, "extra": [], "violations": []}
+    turn = nothing | {"user": "?", "steps": steps, "extra": [], "violations": [], "calls": [["pay"]]}
     result = nothing | {"turns": [turn], "violations": violations, "void": None, "fidelity": {}}
     return {"error": None, "result": result, "violations": violations}
 
@@ -43,6 +44,13 @@ def test_a_message_repeats_a_difference_with_masked_values() -> None:
     assert set(messages(3)) == {
         f'It differs from the recorded call: card is "{MASK}", recorded was "{MASK}". Change the draft.'
     }
+
+
+def test_names_of_tools_are_masked_in_calls_and_in_the_fingerprint() -> None:
+    replay = differing_replay(1) | {"behaviour": Behaviour(EDITION, 9, (("pay", 2),), ("ask", "pay"), "en")}
+    kept = masked_replay(replay, MessageMasking(Masking([Rule("pattern", "pay")])))
+    assert kept["behaviour"] == Behaviour(EDITION, 9, ((MASK, 2),), ("ask", MASK), "en")
+    assert kept["result"]["turns"][0]["calls"] == [[MASK]]
 
 
 def test_messages_beyond_the_comparisons_of_a_replay_are_masked_whole(monkeypatch: pytest.MonkeyPatch) -> None:

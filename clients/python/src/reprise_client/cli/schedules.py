@@ -96,7 +96,10 @@ def history(schedule_id: int, url: str, api_key: str) -> None:
 @url_option
 @key_option
 def watch(schedule_id: int, url: str, api_key: str) -> None:
-    """Print a line for each test case of a watch: its state, and how often it passed; the dropped ones first."""
+    """Print a line for each test case of a watch: its state, and how often it passed; the dropped ones first.
+
+    A warning follows where its answers differ from the reference.
+    """
     for line in watch_lines(connect(url, api_key).get(f"/api/v1/schedules/{schedule_id}/reference")):
         terminal.echo(line)
 
@@ -161,6 +164,9 @@ def watch_lines(watch: Mapping[str, Any]) -> Iterator[str]:
         variant = f", variant {case['variant']}" if case["variant"] else ""
         before, since = (f"{case[f'{part}Passed']} of {_played(case, part)}" for part in ("reference", "since"))
         yield f"{case['state']}\t{before} before\t{since} since\t{name}{variant}"
+        # Instances of earlier releases compare no answers.
+        for change in case.get("changes", ()):
+            yield f"warning\t{visible(change['text'])} It has not been checked whether that matters.\t{name}{variant}"
 
 
 def _played(case: Mapping[str, Any], part: str) -> int:

@@ -83,7 +83,7 @@ class SuiteCaseResource(Resource, DELETE="write"):
 
 class SuiteCalibrations(Resource, POST="run"):
     @operation(
-        "Calibrate test cases of a suite that it has not calibrated, up to 20 at once",
+        "Calibrate test cases of a suite, up to 20 at once",
         body=schemas.CalibrateSuiteSchema,
         location="/api/v1/suites/{suite_id}",
         body_optional=True,

@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import Annotated, TypeVar
 
 from sqlalchemy import (
-    ColumnElement,
     Connection,
     ForeignKey,
     Index,
@@ -53,7 +52,7 @@ suites = new_table(
 class MemberRow:
     """A test case in a suite; a test case may be in several.
 
-    `reason` is why it was proposed, and `calibration_id` the last calibration that the suite started of it.
+    `reason` is why it was proposed, and `calibration_id` the last calibration of the test case.
     """
 
     suite_id: Annotated[int, BigInt]
@@ -126,18 +125,18 @@ def add_members(connection: Connection, rows: Sequence[MemberRow]) -> None:
     queries.put_rows(connection, suite_members, values, key=("suite_id", "test_case_id"))
 
 
-def is_uncalibrated(connection: Connection, row: MemberRow) -> bool:
-    """Return whether the test case is in the suite still, and the suite has started no calibration of it."""
-    return connection.scalar(select(_M.id).where(*_of_member(row), _M.calibration_id.is_(None))) is not None
+def is_unchanged(connection: Connection, row: MemberRow) -> bool:
+    """Return whether the test case is in the suite still, with the same last calibration."""
+    of_member = no_index(_M.project_id) == row.project_id, _M.suite_id == row.suite_id
+    same = _M.calibration_id.is_not_distinct_from(row.calibration_id)
+    found = select(_M.id).where(*of_member, _M.test_case_id == row.test_case_id, same)
+    return connection.scalar(found) is not None
 
 
-def note_calibration(connection: Connection, row: MemberRow, *, calibration_id: int) -> None:
-    connection.execute(update(suite_members).where(*_of_member(row)).values(calibration_id=calibration_id))
-
-
-def _of_member(row: MemberRow) -> tuple[ColumnElement[bool], ...]:
-    of_project = no_index(_M.project_id) == row.project_id
-    return of_project, _M.suite_id == row.suite_id, _M.test_case_id == row.test_case_id
+def note_calibration(connection: Connection, *, project_id: int, test_case_id: int, calibration_id: int) -> None:
+    """Note the last calibration of a test case in all its suites."""
+    of_case = no_index(_M.project_id) == project_id, _M.test_case_id == test_case_id
+    connection.execute(update(suite_members).where(*of_case).values(calibration_id=calibration_id))
 
 
 def remove_members(

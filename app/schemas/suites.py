@@ -8,7 +8,7 @@ from marshmallow import fields, validate
 
 from app.models.suites import SUITE_NAME_MAX, SuiteRow
 from app.schemas.answer import AnswerSchema, boolean, choice, fields_of, integer, listing, many, number, one, text, time
-from app.schemas.base import BoundedList, Identifier, JsonNumber, Moment, StrictSchema, Text
+from app.schemas.base import BoundedList, Identifier, JsonNumber, Moment, StrictBoolean, StrictSchema, Text
 from app.services.replays.calibrations import REPEATS
 from app.services.replays.frozen import TEST_CASES_PER_START
 from app.services.suites import accepting
@@ -148,9 +148,13 @@ class SuiteCasesSchema(StrictSchema):
 
 
 class CalibrateSuiteSchema(StrictSchema):
-    """`repeats` is the number of replays of each test case."""
+    """Test cases without a calibration are calibrated, each with so many replays as `repeats`.
+
+    With `again`, test cases with an ended calibration that does not call them reliable are calibrated, too.
+    """
 
     repeats = fields.Integer(strict=True, validate=validate.Range(*REPEATS), load_default=accepting.REPEATS)
+    again = StrictBoolean(load_default=False)
 
 
 class SuiteEntry(AnswerSchema):

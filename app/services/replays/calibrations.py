@@ -16,7 +16,7 @@ from sqlalchemy import Connection
 
 from app.database.transactions import Database
 from app.errors import Conflict, Invalid, NotFound, require
-from app.models import calibrations, replays
+from app.models import calibrations, replays, suites
 from app.models.audit_log import SYSTEM, Actor
 from app.models.calibrations import CalibrationRow
 from app.models.cases import TestCaseRow
@@ -70,6 +70,11 @@ class CalibrationView:
     @property
     def finished(self) -> bool:
         return self.status not in replays.UNFINISHED
+
+    @property
+    def is_reliable(self) -> bool:
+        """Whether the results call the test case reliable: its checks pass as they are."""
+        return self.status == "finished" and self.outcome.usable and not self.outcome.proposals
 
     @property
     def to_conclude(self) -> bool:
@@ -145,6 +150,9 @@ class CalibrationService:
         )
         recording = freeze_cases(connection, played.head, [test_case_id], now=self.now())[:1]
         replay_ids = self.replays.add(connection, played, recording * repeats, choice, calibration_id)
+        suites.note_calibration(
+            connection, project_id=project_id, test_case_id=test_case_id, calibration_id=calibration_id
+        )
         return StartedCalibration(calibration_id, replay_ids)
 
     def get(self, *, project_id: int, calibration_id: int) -> CalibrationView:

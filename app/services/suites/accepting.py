@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from typing import Any, Literal
 
 from sqlalchemy import Connection
@@ -126,18 +127,29 @@ class SuiteAcceptance:
                 members.append(NewMember(made, pick.reason))
         return AcceptedCases(members, left_out)
 
-    def calibrate(self, *, project_id: int, suite_id: int, repeats: int = REPEATS) -> CalibratedSuite:
-        """Start calibrations of up to `PICKS_MAX` test cases that the suite has not calibrated.
+    def calibrate(
+        self, *, project_id: int, suite_id: int, repeats: int = REPEATS, again: bool = False
+    ) -> CalibratedSuite:
+        """Start calibrations of up to `PICKS_MAX` test cases without one.
 
-        Raises `Conflict` for a prompt without a version.
+        With `again`, also of those with an ended calibration that does not call them reliable. Raises `Conflict`
+        for a prompt without a version.
         """
         which: dict[str, Any] = {"project_id": project_id, "suite_id": suite_id}
-        waiting = [member for member in self.suites.get(**which).members if member.row.calibration_id is None]
+        rows = (member.row for member in self.suites.get(**which).members)
+        waiting = (row for row in rows if row.calibration_id is None or (again and self._is_doubtful(row)))
         replay_ids: list[int] = []
-        for member in waiting[:PICKS_MAX]:
-            start = partial(self._calibrate, member=member.row, repeats=repeats)
-            replay_ids += self.database.retrying(start)
+        for row in islice(waiting, PICKS_MAX):
+            replay_ids += self.database.retrying(partial(self._calibrate, member=row, repeats=repeats))
         return CalibratedSuite(self.suites.get(**which), replay_ids)
+
+    def _is_doubtful(self, row: MemberRow) -> bool:
+        """Return whether the last calibration has ended without calling the test case reliable, or was removed."""
+        try:
+            view = self.calibrations.get(project_id=row.project_id, calibration_id=row.calibration_id or 0)
+        except NotFound:
+            return True
+        return view.finished and not view.is_reliable
 
     def _calibrate(self, connection: Connection, *, member: MemberRow, repeats: int) -> Sequence[int]:
         """Start the calibration of a test case, unless it left the suite or another request started one meanwhile.
@@ -145,12 +157,10 @@ class SuiteAcceptance:
         Returns the ids of its replays.
         """
         suites.lock_suites(connection, project_id=member.project_id)
-        if not suites.is_uncalibrated(connection, member):
+        if not suites.is_unchanged(connection, member):
             return ()
         which = {"project_id": member.project_id, "test_case_id": member.test_case_id}
-        started = self.calibrations.add(connection, **which, repeats=repeats, choice=JudgeChoice())
-        suites.note_calibration(connection, member, calibration_id=started.id)
-        return started.replay_ids
+        return self.calibrations.add(connection, **which, repeats=repeats, choice=JudgeChoice()).replay_ids
 
     def _known(self, project_id: int, prompt_id: int, pick: Pick) -> tuple[int | None, int]:
         """Return the test case of a session, None without one, and the turns and tool calls to read otherwise."""

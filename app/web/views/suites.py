@@ -113,7 +113,7 @@ class ShownMember:
             return "calibrating", "accent"
         if view.status != "finished" or not view.outcome.usable:
             return "not usable", "bad"
-        return ("unstable", "warn") if view.outcome.proposals else ("reliable", "ok")
+        return ("reliable", "ok") if view.is_reliable else ("unstable", "warn")
 
 
 class SuitePage(PromptPage):
@@ -138,16 +138,18 @@ class SuitePage(PromptPage):
             forecast=None if is_polled else self._forecast(visit, view),
             running=any(shown.state[0] == "calibrating" for shown in members),
             waiting=sum(shown.member.row.calibration_id is None for shown in members),
+            doubtful=sum(shown.state[0] in ("not usable", "unstable") for shown in members),
         )
 
     def post(self, visit: Visit, suite_id: int) -> Reply:
-        """Remove a test case from the suite, or calibrate the test cases that are not."""
+        """Remove a test case from the suite, or calibrate test cases."""
         which = {"project_id": visit.project_id, "suite_id": suite_id}
         path = f"{visit.base}/suites/{suite_id}"
         if visit.form.text("remove"):
             self.services.suites.remove(**which, test_case_id=visit.form.integer("remove"), actor=visit.actor)
             return Redirect(path, "The test case is no longer in the suite.")
-        calibrated = self.services.suite_acceptance.calibrate(**which)
+        again = visit.form.text("do") == "calibrate-again"
+        calibrated = self.services.suite_acceptance.calibrate(**which, again=again)
         self.container.replay_delivery.send(calibrated.replay_ids)
         return Redirect(path)
 

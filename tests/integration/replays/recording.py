@@ -86,8 +86,12 @@ def calibrate(world: World, test_case_id: int, **body: Any) -> dict[str, Any]:
     accepted = world.post(f"/api/v1/test-cases/{test_case_id}/calibrations", json=body)
     assert accepted.status_code == 202, accepted.text
     assert accepted.json.keys() == {"id", "status", "testCaseId"}
-    path = accepted.headers["Location"]
-    assert path == f"/api/v1/calibrations/{accepted.json['id']}"
+    assert accepted.headers["Location"] == f"/api/v1/calibrations/{accepted.json['id']}"
+    return ended_calibration(world, accepted.json["id"])
+
+
+def ended_calibration(world: World, calibration_id: int) -> dict[str, Any]:
+    path = f"/api/v1/calibrations/{calibration_id}"
 
     def ended() -> Any:
         found = world.get(path).json

@@ -88,10 +88,11 @@ def test_a_test_case_that_is_not_usable_leads_to_the_reason(
     path = f"{admin.base}/suites/{suite_of(world)}"
     monkeypatch.setattr(ShownMember, "state", ("reliable", "ok"))
     admin.open(path)
-    assert "newest version itself" not in admin.page
+    assert "Calibrate again" not in admin.page
     monkeypatch.setattr(ShownMember, "state", ("not usable", "bad"))
     row = SimpleNamespace(id=31)
     monkeypatch.setattr(SuitePage, "_calibration", lambda *_: SimpleNamespace(row=row))
     admin.open(path)
-    assert "1 test case does not pass with the newest version itself" in admin.page
+    assert "1 test case did not pass with the version that was calibrated" in admin.page
+    assert 'value="calibrate-again"' in admin.page
     assert f'href="{admin.base}/calibrations/31" aria-label="Why ' in admin.page

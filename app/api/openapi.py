@@ -11,6 +11,7 @@ from http import HTTPStatus
 from typing import Any, ClassVar
 
 import falcon
+import orjson
 from apispec import APISpec
 from apispec.ext.marshmallow import MarshmallowPlugin
 from apispec.ext.marshmallow.common import resolve_schema_cls
@@ -96,9 +97,13 @@ class OpenApi:
     def document(self) -> Json:
         return build_document(self.app.routes)
 
+    @cached_property
+    def content(self) -> bytes:
+        return orjson.dumps(self.document)
+
     @operation("This document", answers={200: Document})
-    def on_get(self) -> Json:
-        return self.document
+    def on_get(self, call: ApiCall) -> None:
+        call.resp.content_type, call.resp.data = falcon.MEDIA_JSON, self.content
 
 
 def build_document(routes: Sequence[Route]) -> Json:
@@ -260,10 +265,9 @@ class ApiDocsPage:
     page: Callable[[Mapping[str, Any]], str]
 
     @cached_property
-    def html(self) -> str:
-        return self.page(self.openapi.document)
+    def html(self) -> bytes:
+        return self.page(self.openapi.document).encode()
 
     @operation("The document as a page", answers={200: None}, texts=("text/html",))
     def on_get(self, call: ApiCall) -> None:
-        call.resp.content_type = falcon.MEDIA_HTML
-        call.resp.text = self.html
+        call.resp.content_type, call.resp.data = falcon.MEDIA_HTML, self.html

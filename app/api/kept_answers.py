@@ -1,5 +1,7 @@
 """Keeps the answers of reads and renderings of prompts as bytes, and sends them again while they are current.
 
+Streams are not kept, and neither are large answers, which `app/http/answers.py` counts until they are sent.
+
 An answer is current for the time and the epoch of what it was made of (`app/services/prompts/service.py`). Each request
 is authenticated and counted before it gets a kept answer. Falcon and its middleware are not called then, so this module
 does what they do for such a request: deadline, request id, rate limit, metrics. Whatever needs the database, is refused

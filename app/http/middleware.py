@@ -239,7 +239,7 @@ class Bulkhead:
         if resp.stream is None:
             self._release(organization_id)
         else:
-            resp.stream = _Held(resp.stream, lambda: self._release(organization_id))
+            resp.stream = HeldStream(resp.stream, lambda: self._release(organization_id))
 
     def _release(self, organization_id: int) -> None:
         with self._lock:
@@ -276,8 +276,15 @@ def _organization_of(req: falcon.Request) -> int:
     return int(owner.organization_id)
 
 
+def organization_of(req: falcon.Request) -> int | None:
+    """Return the organization of the API key, or of the page's project; None for other requests."""
+    visit = getattr(req.context, "visit", None)
+    owner = getattr(req.context, "key", None) or (visit and visit.project)
+    return int(owner.organization_id) if owner else None
+
+
 @dataclass(frozen=True, slots=True)
-class _Held:
+class HeldStream:
     """A stream that occupies its place until the server closes it: at its end, or when the caller is gone."""
 
     stream: ReadableIO | Iterable[bytes]

@@ -12,6 +12,7 @@ from app.api.kept_answers import KeptAnswers
 from app.api.refused_batches import RefusedBatches
 from app.concurrency.quotas import Quota
 from app.http import errors
+from app.http.answers import AnswersAtOnce
 from app.http.compression import Compression
 from app.http.exports import EXPORTS_PER_ORGANIZATION
 from app.http.middleware import (
@@ -40,11 +41,12 @@ def build_app(container: Container) -> RoutedApp:
     settings, keys = container.settings, container.services.keys
     app = RoutedApp(
         middleware=[
+            RequestMetrics(container.metrics),
+            AnswersAtOnce(on_refused=lambda: container.metrics.count(SHARE_REFUSED, "answers")),
             Deadlines(settings.request_s),
             HeadLength(),
             Compression(),
             Forwarded(TrustedProxies(parse_networks(settings.trusted_proxies))),
-            RequestMetrics(container.metrics),
             RequestId(),
             SecurityHeaders(settings.public_url),
             RefusedBatches(container.services.refusals),

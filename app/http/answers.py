@@ -1,0 +1,46 @@
+"""Middleware that bounds the memory of large answers, which a process needs until their callers have read them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+
+import falcon
+
+from app.concurrency.quotas import Quota, Turns
+from app.errors import Unavailable
+from app.http.middleware import HeldStream, organization_of
+
+LARGE_ANSWER = 256 * 1024
+"""Bytes from which an answer counts."""
+ANSWERS_BYTES = 96 * 1024 * 1024
+ANSWERS_SHARE_PERCENT = 25
+ANSWER_WAIT_S = 1.0
+
+
+class AnswersAtOnce:
+    """Lets a process have large answers of `ANSWERS_BYTES` in memory at once, and a share more of other organizations.
+
+    An answer counts until it is sent. Without room within `ANSWER_WAIT_S` it becomes 503. Streams do not count, because
+    a piece is made after the caller has read the previous ones. Neither do answers to strangers, which share one copy.
+    This middleware comes before `Deadlines`: it gets the answer as it is sent, even if the request took long.
+    """
+
+    def __init__(self, *, on_refused: Callable[[], None] = lambda: None) -> None:
+        self._turns = Turns(Quota.of(ANSWERS_BYTES, ANSWERS_SHARE_PERCENT), on_refused=on_refused)
+
+    def process_response(self, req: falcon.Request, resp: falcon.Response, _resource: object, _succeeded: bool) -> None:
+        organization_id = organization_of(req)
+        if len(resp.data or resp.text or b"") < LARGE_ANSWER or req.method == "HEAD" or organization_id is None:
+            return
+        body = resp.render_body() or b""
+        resp.data = resp.text = None
+        held = ExitStack()
+        try:
+            places = min(len(body), ANSWERS_BYTES)
+            held.enter_context(self._turns.of(organization_id, wait_s=ANSWER_WAIT_S, places=places))
+        except Unavailable:
+            resp.delete_header("Content-Encoding")  # of the refused answer
+            raise
+        resp.content_length = len(body)
+        resp.stream = HeldStream([body], held.close)

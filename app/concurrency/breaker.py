@@ -34,10 +34,10 @@ class OutageBreaker:
         return _Guard(self)
 
     def note_outage(self) -> None:
-        """Open the breaker because of an outage that was noticed outside of a guarded call."""
+        """Open the breaker after work without an answer, which may only be slow: the next call probes at once."""
         with self._lock:
             self._outages += 1
-            self._opened_at = self.monotonic()
+            self._opened_at = self.monotonic() - self.cool_down_s
 
     def _enter(self) -> bool:
         """Let a call through, as `guard` does; return whether it is a probe."""

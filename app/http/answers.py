@@ -23,7 +23,7 @@ class AnswersAtOnce:
 
     An answer counts until it is sent. Without room within `ANSWER_WAIT_S` it becomes 503. Streams do not count, because
     a piece is made after the caller has read the previous ones. Neither do answers to strangers, which share one copy.
-    This middleware comes before `Deadlines`: it gets the answer as it is sent, even if the request took long.
+    This middleware comes before `Deadlines`: it gets the answer that is sent, even if the request took long.
     """
 
     def __init__(self, *, on_refused: Callable[[], None] = lambda: None) -> None:

@@ -48,13 +48,20 @@ def test_it_opens_after_an_outage_and_names_the_server(breaker: OutageBreaker) -
         pass
 
 
-def test_it_opens_after_an_outage_that_is_noticed_elsewhere_until_a_probe_is_answered(
+def test_after_an_outage_that_is_noticed_elsewhere_one_call_probes_at_once(breaker: OutageBreaker) -> None:
+    breaker.note_outage()
+    with breaker.guard():
+        assert is_open(breaker)
+    assert not is_open(breaker)
+
+
+def test_a_probe_without_an_answer_after_an_outage_that_is_noticed_elsewhere_begins_the_cool_down(
     breaker: OutageBreaker, clock: Clock
 ) -> None:
     breaker.note_outage()
+    fail(breaker, TimeoutError())
     assert is_open(breaker)
     clock.now += 10
-    assert not is_open(breaker)
     assert not is_open(breaker)
 
 

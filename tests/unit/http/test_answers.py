@@ -1,4 +1,4 @@
-"""Large answers that nobody reads need a bounded part of a process's memory."""
+"""Large answers that are not read need a bounded part of a process's memory."""
 
 from types import SimpleNamespace
 

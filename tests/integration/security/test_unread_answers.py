@@ -33,7 +33,7 @@ def begin(world: World, prompt_id: int) -> tuple[str, Iterable[bytes]]:
 
 
 @EMBEDDED_CONTAINER
-def test_large_answers_that_nobody_reads_refuse_only_their_own_organization(
+def test_unread_large_answers_refuse_only_their_own_organization(
     container: Container, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(answers, "ANSWERS_BYTES", PLACES * LARGE_ANSWER)

@@ -14,8 +14,8 @@ UNREADABLE = (ArithmeticError, AttributeError, LookupError, RecursionError, Type
 class ServiceError(Exception):
     """The base class of all errors that a caller may see; the text is the message.
 
-    `code` names the error where it is stored, `status` is that of the HTTP answer. A subclass without a code has both
-    of its base.
+    `code` is stored with a run or another piece of work that failed. `status` is the status of the HTTP answer. A
+    subclass that is declared without a code has the code and the status of its base class.
     """
 
     code: ClassVar[str]

@@ -32,7 +32,7 @@ class ReadPage(Protocol[ReadRow]):
 
 @dataclass(frozen=True, slots=True)
 class Sorted:
-    """How many matching entries, the newest, were sorted; `complete` is True if these are all that match."""
+    """Sorting stops at a number of entries, the newest ones. `entries` of them matched; `complete`: no others match."""
 
     entries: int
     complete: bool

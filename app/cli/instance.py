@@ -173,7 +173,7 @@ def serve(demo: bool) -> None:
     they are also in dev.env in REPRISE_HOME, which only its owner can read. `. agent.sh` there sets the variables that
     send the traces of an agent.
     """
-    gc.disable()  # until `freeze_gc`
+    gc.disable()  # until `freeze_gc` in app/process/bootstrap.py, which has the reason
     from app.process.bootstrap import start
 
     settings = start("serve")

@@ -151,6 +151,7 @@ class Turns:
     def add(self, organization_id: int, places: int) -> None:
         """Add to the places that an organization holds, without waiting; a negative number gives places back."""
         with self._lock:
+            # A negative release is never refused, because these places are in use already.
             self._shares.release(organization_id, -places)
             self._hand_on()
 
@@ -175,18 +176,18 @@ class Turns:
 
     def _hand_on(self) -> None:
         """Give the free turns to organizations that may have them, first to those with the fewest turns."""
-        while (admitted := self._admitted()) is not None:
+        while (admitted := self._admit_next()) is not None:
             self._remove(*admitted)
             admitted[1].called.set()
 
-    def _admitted(self) -> tuple[int, _Waiting] | None:
-        """Give the first waiting thread that may have its places these places, and return it; None without one."""
+    def _admit_next(self) -> tuple[int, _Waiting] | None:
+        """Give places to the first waiting thread that may have them; return its organization and it, or None."""
         held, before = self._shares.held, list[_Waiting]()
         for organization_id in sorted(self._lines, key=lambda id_: held.get(id_, 0)):
             for waiting in self._lines[organization_id]:
                 if self._shares.take(organization_id, waiting.places):
-                    for passed in before:
-                        passed.passed += waiting.places
+                    for skipped in before:
+                        skipped.passed += waiting.places
                     return organization_id, waiting
                 if waiting.passed >= self._shares.quota.capacity:
                     return None

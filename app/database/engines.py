@@ -35,7 +35,7 @@ OUTAGE_S = 1.0
 # Options of an engine: the `DatabaseHosts` that it connects to, None for one host, and its `ConnectionUses`.
 HOSTS = "hosts"
 USES = "uses"
-# An option of a connection to SQLite: the statement that begins its transactions; this one locks it for writing.
+# An option of a connection to SQLite: the statement that begins its transactions. `EXCLUSIVE` also locks for writing.
 BEGIN, EXCLUSIVE = "begin", "BEGIN IMMEDIATE"
 # A function of SQLite that returns the text of a packed form.
 UNPACK = "reprise_unpack"

@@ -18,7 +18,7 @@ MISSED_MAX = 1_000
 """Missed due times that are counted."""
 _MINUTE = timedelta(minutes=1)
 _LEAST = timedelta(hours=1)  # between two due times
-_COMPARED = 30
+_COMPARED = 30  # due times between which the pauses are checked
 _SOME_DAY = datetime(2026, 1, 1, tzinfo=UTC)
 
 

@@ -82,14 +82,13 @@ def _weights(first: Sequence[Round]) -> tuple[list[float], float]:
     Weights grow with the possible evidence of the first round. If only one test case can give evidence, no drop in all
     of them is bet on.
     """
-    telling = [log_attainable(round_.failures, round_.pairs) for round_ in first]
-    silent = telling.count(0)
+    attainable = [log_attainable(round_.failures, round_.pairs) for round_ in first]
+    silent = attainable.count(0)
     if silent == len(first):
         return [1 / silent] * silent, 1.0
-    total = sum(telling) / (1 - RESERVE if silent else 1)
-    return [evidence / total if evidence else RESERVE / silent for evidence in telling], 1.0 if silent == len(
-        first
-    ) - 1 else 0.5
+    total = sum(attainable) / (1 - RESERVE if silent else 1)
+    weights = [evidence / total if evidence else RESERVE / silent for evidence in attainable]
+    return weights, 1.0 if silent == len(first) - 1 else 0.5
 
 
 def _added(sums: tuple[float, float], case: tuple[float, float, int]) -> tuple[float, float]:

@@ -26,7 +26,7 @@ NDJSON, CSV = "application/x-ndjson", "text/csv"
 EXPORTS_PER_ORGANIZATION = 8
 # A caller that receives no piece within this time is gone. Long records are sent in pieces for slow connections.
 STALLED_S = 60.0
-PIECE = 64 * 1024  # characters
+PIECE = 64 * 1024  # bytes
 # Longer JSON is streamed.
 WHOLE_BYTES_MAX = 1024 * 1024
 
@@ -112,20 +112,20 @@ def send_json(req: falcon.Request, resp: falcon.Response, pieces: Iterator[bytes
     resp.content_type = falcon.MEDIA_JSON
 
 
-def _stream(req: falcon.Request, resp: falcon.Response, texts: Iterable[bytes]) -> None:
+def _stream(req: falcon.Request, resp: falcon.Response, lines: Iterable[bytes]) -> None:
     caller = req.env.get("gunicorn.socket")
     if isinstance(caller, socket.socket):
         caller.settimeout(STALLED_S)
     resp.set_header("X-Accel-Buffering", "no")  # otherwise nginx buffers it in a file
-    resp.stream = _pieces(texts)
+    resp.stream = _pieces(lines)
 
 
-def _joined(texts: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the texts, and join short ones."""
+def _joined(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the pieces. Short ones are joined until they have `PIECE` bytes."""
     held, size = list[bytes](), 0
-    for text in texts:
-        held.append(text)
-        size += len(text)
+    for piece in pieces:
+        held.append(piece)
+        size += len(piece)
         if size >= PIECE:
             yield b"".join(held)
             held, size = [], 0
@@ -134,5 +134,6 @@ def _joined(texts: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _pieces(lines: Iterable[bytes]) -> Iterator[bytes]:
-    for text in lines:
-        yield from (text[at : at + PIECE] for at in range(0, len(text), PIECE))
+    """Yield the lines. Those of more than `PIECE` bytes are divided."""
+    for line in lines:
+        yield from (line[at : at + PIECE] for at in range(0, len(line), PIECE))

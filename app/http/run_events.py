@@ -42,13 +42,13 @@ def send_run_events(
     if after == LAST_ID:
         resp.status = falcon.HTTP_204
         return
-    seen = follower.follow(project_id=project_id, run_id=run_id, after=after or BEGINNING, api_key_id=api_key_id)
-    event_stream.begin(req, resp, _events(seen, run_id, req.path))
+    updates = follower.follow(project_id=project_id, run_id=run_id, after=after or BEGINNING, api_key_id=api_key_id)
+    event_stream.begin(req, resp, _events(updates, run_id, req.path))
 
 
-def _events(seen: Iterator[RunUpdate], run_id: int, path: str) -> Iterator[bytes]:
+def _events(updates: Iterator[RunUpdate], run_id: int, path: str) -> Iterator[bytes]:
     yield f": run {run_id}\nretry: 1000\n\n".encode()
-    for update in seen:
+    for update in updates:
         if update is None:
             yield event_stream.comment("still in work")
         elif isinstance(update, AnswerPiece):

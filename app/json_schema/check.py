@@ -278,7 +278,7 @@ METASCHEMA: Schema = {
 }
 
 
-# About half a second of processor time at worst, and an answer of a megabyte at ordinary schemas.
+# Half a second of processor time at worst. They suffice to check an answer of a megabyte against an ordinary schema.
 CHECK_STEPS_MAX = 400_000
 
 

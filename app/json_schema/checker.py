@@ -100,7 +100,10 @@ class SchemaChecker:
         return [breach for place in places for breach in self.inside(schema, value[place], place)]
 
     def among(self, choices: list[Any], value: Any, key: int) -> bool:
-        """Return whether a value equals one of `choices`; the document has `choices` under the identity `key`."""
+        """Return whether a value equals one of `choices`. Their canonical texts are kept under `key`.
+
+        `key` is the `id` of the object in the document that `choices` come from.
+        """
         known = self._choices.get(key)
         if known is None:
             known = self._choices[key] = frozenset([canonical(choice, self.budget) for choice in choices])
@@ -132,7 +135,7 @@ def _forbidden(schema: Any, value: Any) -> Breach:
 
 
 def best_match(breaches: list[Breach]) -> Breach | None:
-    """Return the most relevant breach: the highest one or, among alternatives, the deepest one."""
+    """Return the most relevant breach: the one with the shortest path or, among alternatives, with the longest."""
     best = max(breaches, key=_relevance, default=None)
     while best is not None and best.context:
         deepest, *others = nsmallest(2, best.context, key=_relevance)
@@ -186,7 +189,7 @@ def canonical(value: Any, budget: WorkBudget) -> str:
     if isinstance(value, dict):
         return f"{{{','.join([canonical(key, budget) + canonical(value[key], budget) for key in sorted(value)])}}}"
     if isinstance(value, float) and value.is_integer():
-        return hex(int(value))
+        return hex(int(value))  # the decimal digits of a large number need quadratic time
     return repr(value) if value is None or isinstance(value, bool | float) else hex(value)
 
 

@@ -107,7 +107,10 @@ UNFINISHED = ("queued", "running")
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """The columns of a run that lists show too; its model is the one that answered or is to answer."""
+    """The columns of a run that lists show too; its model is the one that answered or is to answer.
+
+    `nok` ("not OK") is why a run that is done has an unusable answer, such as one that breaks its JSON Schema.
+    """
 
     id: int
     created_at: Annotated[datetime, Timestamp]
@@ -251,7 +254,7 @@ run_file_chunks = new_table(
 
 
 def add_files(connection: Connection, *, run_id: int, contents: Sequence[bytes]) -> None:
-    """Store files, with one statement for each piece: several pieces in one would exceed the packet limit again."""
+    """Store files, with one statement for each piece: a statement of several could exceed MySQL's packet limit."""
     for position, content in enumerate(contents):
         for chunk, start in enumerate(range(0, len(content), CHUNK_BYTES)):
             values = {"run_id": run_id, "position": position, "chunk": chunk}

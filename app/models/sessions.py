@@ -36,11 +36,11 @@ from app.sessions.model_calls import calls_in
 from app.sessions.sums import SessionSums, SessionTotals, with_names
 
 LATER_MAX = 200
-"""The sessions after another one among which `list_lone_after` looks."""
+"""How many of the sessions after another one `list_lone_after` looks at."""
 CALLS_LENGTH_MAX = 8 * 1024
-"""Bytes of the calls of a session beyond which a batch that adds to them also sums them."""
+"""Bytes of a session's `calls`. A batch that appends to longer ones also sums them up, which makes them short."""
 COUNTED_LENGTH_MAX = 1024
-"""Bytes of the figures of a session up to which they are compressed: lists read many, by their stored sizes."""
+"""Bytes of the figures of a session. Longer ones are not compressed: readers limit memory by the stored sizes."""
 TURNS_PER_QUERY = 200
 """Turns of sessions that are added up in the transaction that removes some of them."""
 # Default values for rows that an earlier release stores while it still runs.

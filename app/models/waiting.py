@@ -19,7 +19,7 @@ TABLES = (log_records, scores)
 
 
 def settle_waiting(connection: Connection, table: Table, *, project_id: int, before: datetime, limit: int) -> int:
-    """Keep rows that have waited since before `before` if the thing they name is stored; remove the others.
+    """Check the rows that began to wait before a time: keep a row that names a stored thing, and remove the others.
 
     Returns how many rows of the project were checked. Each row is checked once.
     """

@@ -151,8 +151,8 @@ def change_attempt(connection: Connection, delivery: DeliveryRow, values: Mappin
 def deliver_again(connection: Connection, delivery: DeliveryRow, *, now: datetime) -> None:
     """Reset the delivery, so that it waits for its first attempt again."""
     key = {"id": delivery.id, "project_id": delivery.project_id}
-    anew = {"status": "waiting", "attempts": 0, "due_at": now, "finished_at": None}
-    queries.update_rows(connection, webhook_deliveries, key, **anew)
+    fresh = {"status": "waiting", "attempts": 0, "due_at": now, "finished_at": None}
+    queries.update_rows(connection, webhook_deliveries, key, **fresh)
 
 
 def find_delivery(connection: Connection, *, project_id: int, webhook_id: int, delivery_id: int) -> DeliveryRow | None:

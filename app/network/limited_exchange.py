@@ -87,6 +87,7 @@ class _LimitedStream(httpcore.NetworkStream):
 
 
 def _limited(left_s: Left, timeout: float | None, over: type[Exception]) -> float:
+    """Return how many seconds a wait may last; raise `over` if no time is left."""
     left = left_s()
     if left <= 0:
         raise over("The time is over.")

@@ -29,7 +29,7 @@ TIMEOUT_S = 10.0
 METADATA_S = 3600.0
 """How long metadata is kept."""
 KEYS_S = 60.0
-"""A token with an unknown key lets the keys be read again, but no sooner than this after the last time."""
+"""A token with an unknown key makes the keys be read again, at most once in this time."""
 ANSWER_MAX = 256 * 1024
 """Bytes of an answer."""
 LEEWAY_S = 60
@@ -82,6 +82,7 @@ class OpenIdProvider:
     groups_claim: str = "groups"
     monotonic: Callable[[], float] = time.monotonic
     transport: httpx.BaseTransport | None = None
+    # Each with the time at which it was read.
     _metadata: tuple[float, Json] = field(default=(0.0, {}), init=False)
     _keys: tuple[float, Sequence[Any]] = field(default=(0.0, ()), init=False)
 
@@ -272,7 +273,7 @@ def _decoded(token: str, keys: Sequence[Any]) -> Json:
         claims = dict(jwt.decode(token, jwk.KeySet([*keys]), ALGORITHMS).claims)
     except (TypeError, RecursionError) as error:  # joserfc expects that a header is an object, and not nested deeply
         raise ValueError("its header or its claims are no object, or nested too deeply") from error
-    json.dumps(claims, ensure_ascii=False).encode()  # half a character is no text, and can't be stored
+    json.dumps(claims, ensure_ascii=False).encode()  # raises for half of a surrogate pair, which can't be stored
     return claims
 
 

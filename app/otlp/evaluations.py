@@ -13,7 +13,7 @@ from app.otlp.values import attributes, time_ns
 
 EVALUATION = "gen_ai.evaluation.result"
 MARK = EVALUATION.encode()
-"""Bytes that a span with an evaluation has, and a batch with such a span."""
+"""Bytes that occur in every span with an evaluation, and in every batch with such a span."""
 EVALUATION_NAME_MAX = 255
 """Characters kept of an evaluation's name, and of its label."""
 COMMENT_MAX = 10_000

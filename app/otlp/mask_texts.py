@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-# About a second of one processor.
+# In characters, as `MaskingBudget.search`: about a second of one processor.
 SEARCH_MAX = 512 * 1024 * 1024
 GROWTH_MAX = 1024 * 1024
 """Bytes of JSON that masking may add to a span, to the texts of a run or to those of a replay."""

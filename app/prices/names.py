@@ -1,4 +1,4 @@
-"""The names of models: instrumentations write them dated, with a path, a region, or as an own deployment's name.
+"""The names of models. Instrumentations add a date, a path or a region to them, or write the name of a deployment.
 
 A name is compared as its key: lower case, and one `-` for each run of other characters than letters and digits.
 """
@@ -26,7 +26,7 @@ _SNAPSHOT = re.compile(
     r"-(?:20\d\d-[01]\d-[0-3]\d|20\d\d[01]\d[0-3]\d|[01]\d-[0-3]\d|[01]\d-20\d\d|\d{3,4}|0"
     r"|latest|preview|exp|experimental|stable|default|v\d{1,2})\Z"
 )
-_SNAPSHOTS = 4
+_SNAPSHOTS = 4  # endings of a name that are removed one after the other
 # "claude-4.5-sonnet" for "claude-sonnet-4-5", and the other way round.
 _CLAUDE = (
     (re.compile(r"claude-(\d+(?:-\d)?)-(opus|sonnet|haiku)"), r"claude-\2-\1"),

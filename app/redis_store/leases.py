@@ -56,9 +56,10 @@ class Lease:
 
 @dataclass(slots=True)
 class _Key:
-    """The requests of a key by slots of `LEASE_S`. `asks` is set while a thread asks for a lease.
+    """The requests of a key, in slots of `LEASE_S`: `count` since `begin`, and `before` in the slot before.
 
-    `renewed` are leases that were replaced before their end, and are not settled yet.
+    `asks` is set while a thread asks for a lease. `renewed` are leases that were replaced before their end, and are not
+    settled yet.
     """
 
     project_id: int

@@ -35,14 +35,14 @@ class OwnWindow(Window):
         with counts.lock:
             now = counts.monotonic()
             caller = counts.caller(key, now)
-            log = caller.ingest if ingest else caller.every
-            allowed = log.total + amount <= limit
-            leaves = log.oldest() if allowed else log.makes_room(limit - amount)
+            requests = caller.ingest if ingest else caller.every
+            allowed = requests.total + amount <= limit
+            leaves = requests.oldest() if allowed else requests.makes_room(limit - amount)
             if allowed:
-                log.add(now, amount)
+                requests.add(now, amount)
                 if ingest:
                     caller.every.add(now, amount)
-            remaining = max(0, limit - log.total)
+            remaining = max(0, limit - requests.total)
             epoch = b"" if project_id is None else counts.epoch(project_id, new_epoch)
         reset_s = math.ceil((now if leaves is None else leaves) + WINDOW_S - now)
         return Allowance(allowed, limit, remaining, reset_s, epoch)

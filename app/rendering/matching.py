@@ -28,7 +28,7 @@ class Template:
         self._budget, self._is_xml = budget, instruction_format == "XML"
         budget.spend(len(text) if self._is_xml else 1 + len(text) // CHARACTERS_PER_STEP)
         self._literals, self._keys = list[str](), list[str]()
-        with suppress(Invalid):  # a text that has no form renders to no instruction
+        with suppress(Invalid):  # a text that can't be converted to XML renders to no instruction
             rendered = to_xml(text) if self._is_xml else text
             self._literals, self._keys = _split(_plain(rendered), keys)
         budget.spend(len(self._literals))

@@ -82,7 +82,8 @@ class Query:
                 places[-1] = (places[-1][0], max(end, places[-1][1]))
             else:
                 places.append((start, end))
-        # The words are in the folded text only, as characters that become letters joined words: show where they begin.
+        # The words occur only in the folded text, in which a character between two words became a letter. Show where
+        # the part with them begins.
         return places or [(parts[0].start, parts[0].start)]
 
 

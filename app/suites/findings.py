@@ -21,7 +21,7 @@ from app.suites.samples import Sample
 
 ProblemKind = Literal["failed_tool", "error", "check", "score", "cost"]
 COST_TIMES, COST_MIN = 5, 20
-"""A session with so many times the median cost is a finding, if so many sessions with as many turns have a cost."""
+"""A session of `COST_TIMES` the median cost is a finding, if `COST_MIN` sessions with as many turns have a cost."""
 SPLITS_MAX = 5
 """Parts of the sessions with one problem that have something in common, known ones too; the rest are one finding."""
 SPLIT_PROBLEMS = 10
@@ -234,7 +234,10 @@ def _distinguishing(
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """The sessions of a finding in the last seven days and in the seven before; `direction` only if it is no chance."""
+    """The sessions of a finding in the last seven days and in the seven before.
+
+    `direction` is `steady` if chance can explain the difference.
+    """
 
     recent: int
     before: int

@@ -79,7 +79,7 @@ def propose(
     covered: Collection[Feature] = (),
     vocabulary: Vocabulary | None = None,
 ) -> SuiteProposal:
-    """Choose up to `size` of the sessions. What test cases have `covered` before is not chosen again.
+    """Choose up to `size` of the sessions. Features that test cases have `covered` already add nothing.
 
     A session that went wrong only counts for what no right one does: it becomes a test only after a correction.
     """

@@ -21,6 +21,7 @@ from app.otlp.normalise.toolio import (
 )
 from app.values.json import json_container, json_or_text
 
+# Names of instrumentations. The second one reports the pieces of a stream as separate completions.
 _DSPY = "openinference.instrumentation.dspy"
 _IN_PIECES = "opentelemetry.instrumentation.replicate"
 _INDEX_DIGITS = 5
@@ -62,7 +63,7 @@ class Indexed(Convention):
         return _messages(span, ("gen_ai.completion.", "llm.completions."), "assistant")
 
     def tool(self, span: SpanView) -> ToolUse | None:
-        """Return the first words of a tool's span, if its kind is in another attribute (Eino)."""
+        """Return the tool of a span of Eino: its arguments are the first prompt, its result the first completion."""
         arguments, result = (span.first(f"gen_ai.{side}.0.content") for side in ("prompt", "completion"))
         return ToolUse(None, None, recorded_arguments(arguments), recorded_result(result))
 
@@ -245,10 +246,10 @@ def _numbered(attributes: Mapping[str, Any], prefixes: tuple[str, ...], role: st
 
 
 def _with_all_results(numbered: Messages, span: SpanView) -> Messages:
-    """Return the messages of the request, unless it has fewer calls or results: a numbered one has room for one result.
+    """Return the messages of the whole request, because a numbered message has room for only one result.
 
-    Anthropic's client sends all results of a turn in one message of the user. Else each is a message of its tool, as
-    its text is no word of the user.
+    Anthropic's client sends all results of a turn in one message of the user. If the request has fewer calls or results
+    than `numbered`, return `numbered` with the role `tool` for each result, as its text is no word of the user.
     """
     request = read_messages(span.first("input.value"), memo=span.memo) or ()
     if all(had <= has for had, has in zip(_counts(numbered), _counts(request), strict=True)):

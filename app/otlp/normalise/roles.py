@@ -46,6 +46,7 @@ def role_of(message: dict[str, Any]) -> str | None:
     if isinstance(classes, list) and classes and is_role(classes[-1]):
         return role_named(classes[-1])
     kind = message.get("type")
+    # A definition of a tool has the type `function`, too, but no content.
     if not isinstance(kind, str) or (kind == "function" and "content" not in message):
         return None
     return role_named(kind) if is_role(kind) else None

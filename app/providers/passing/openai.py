@@ -65,6 +65,7 @@ class ChatCompletions(PassingWire):
 
 
 def _deltas(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the role, then the fields that are no texts, then each text, then each call."""
     yield {"role": "assistant", "content": ""}
     more = {key: value for key, value in message.items() if key not in ("role", "tool_calls") and value}
     pieces = [{key: more.pop(key)} for key in _TEXTS if key in more]

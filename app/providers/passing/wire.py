@@ -1,4 +1,4 @@
-"""Passes a program's request on, and has what that needs of each vendor's JSON."""
+"""Passes a program's request on to a vendor. `PassingWire` reads and writes the JSON of one vendor's chat API."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class _Keeping(Decoder):
 
 
 class NoChat(Decoder):
-    """Reads the usage in an answer of what is no chat: embeddings of OpenAI's format have one."""
+    """Reads only the usage in the answer of an API that is not a chat, such as OpenAI's embeddings."""
 
     def read_whole(self, sent: Any) -> None:
         self.answer.finish = "stop"

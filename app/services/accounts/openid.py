@@ -29,7 +29,7 @@ from app.timestamps import Now
 from app.values.storable import storable_text
 
 SESSION = timedelta(hours=12)
-"""After so long the provider is asked again, so that who leaves a group loses its rights within a day."""
+"""After this time a user signs in at the provider again, so that who leaves a group loses its rights within a day."""
 EVERYBODY = "*"
 NO_ACCESS = "Your account at the provider has no access here. Ask an admin to invite you, or to add you to a group."
 

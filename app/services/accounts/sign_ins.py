@@ -76,7 +76,7 @@ class SignInService:
 
         def keep(connection: Connection) -> None:
             _replace_password(connection, user, user.password_hash)
-            self._replace(connection, replaced)
+            self._end_session(connection, replaced)
 
         return self._started(user.id, origin, "password", keep)
 
@@ -84,7 +84,7 @@ class SignInService:
         self, user_id: int, origin: SignInOrigin, *, way: Way, replaced: str = "", lasts: timedelta = SESSION
     ) -> StartedSession:
         """Begin a session for a user who was authenticated in another way."""
-        return self._started(user_id, origin, way, lambda connection: self._replace(connection, replaced), lasts)
+        return self._started(user_id, origin, way, lambda connection: self._end_session(connection, replaced), lasts)
 
     @retried
     def make_link(self, *, email: str, resets: bool = False) -> str:
@@ -123,7 +123,7 @@ class SignInService:
             kind: Kind = "reset" if link.resets else "link"
             if not delete_rows(connection, users.sign_ins, kind=kind, digest=digest(token)):
                 raise Unauthorized("This sign-in link has been used. Sign in with e-mail and password.")
-            self._replace(connection, replaced)
+            self._end_session(connection, replaced)
             if link.resets:
                 self.give_to_owner(connection, link.user_id, new_hash)
                 self._note(connection, audit_log.SYSTEM, Action.PASSWORD_RESET, link.user_id, link.email)
@@ -141,7 +141,7 @@ class SignInService:
     @retried
     def sign_out(self, token: str) -> None:
         with self.database.write() as connection:
-            self._replace(connection, token)
+            self._end_session(connection, token)
 
     def change_password(self, *, viewer: Viewer, old: str, new: str, origin: SignInOrigin) -> StartedSession:
         """Set the password, end all sessions of the user, and begin a new one."""
@@ -198,7 +198,8 @@ class SignInService:
         delete_rows(connection, users.known_origins, user_id=user_id)
 
     @staticmethod
-    def _replace(connection: Connection, token: str) -> None:
+    def _end_session(connection: Connection, token: str) -> None:
+        """End the session with a token; "" is no session."""
         if token:
             delete_rows(connection, users.sign_ins, kind="session", digest=digest(token))
 

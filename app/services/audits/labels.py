@@ -1,4 +1,4 @@
-"""Reads what people decided about answers of a prompt's replays: labels that no operator can give."""
+"""Reads what people decided about answers in a prompt's replays, which an audit compares with the gate's verdicts."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ HEARTBEAT_S = 2.0
 SIDE_BY_SIDE = 4
 FAILURES_MAX = 5  # of the judge, without a single verdict
 CASES_BYTES = 32 * 1024 * 1024
-"""Bytes of the test cases that an audit holds, of which a list, an object or a value of them counts `ELEMENT_BYTES`."""
+"""Memory for an audit's test cases: the bytes of their JSON, and `ELEMENT_BYTES` for each list, object and value."""
 ELEMENT_BYTES = 32
 
 

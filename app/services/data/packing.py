@@ -64,7 +64,7 @@ class SpanPacker:
         packed = self._pack_after(project_id, after, before)
         if packed.sessions:
             database.retrying(partial(span_packing.put_packed_until, project_id=project_id, until=packed.until))
-        return packed.until < before - 1
+        return packed.until < before - 1  # the last id below `before`
 
     def pack_all(self) -> Iterator[int]:
         """Pack all turns of all projects; yields the number of sessions that were examined since the last time."""

@@ -32,8 +32,8 @@ class NewExperiment:
 
     `test_case_ids` None means the test cases of the suite with the name `suite`, or all of the prompt without one. The
     baseline "latest" is the newest version; without any version there is no baseline. For a program it is the newest
-    revision that passed. With `candidates`, `candidate` is ignored. `watched_by` is the
-    id of the schedule for a run of the watch.
+    revision that passed. With `candidates`, `candidate` is ignored. `watched_by` is the id of the schedule for a run of
+    the watch.
     """
 
     candidate: Candidate = DRAFT

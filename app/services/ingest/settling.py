@@ -37,9 +37,9 @@ WORK_S, EVERY_S = 0.5, 2.0
 SETTLE_AFTER = timedelta(seconds=20)
 """The time without new spans after which the clock settles a turn."""
 BYTES_AT_ONCE = 256 * 1024
-"""What a turn may need in memory that is settled before its batch is acknowledged; the clock settles larger ones."""
+"""The memory for a turn that is settled before its batch is acknowledged; the clock settles turns that need more."""
 BATCH_BYTES, TIMES_BATCH = 1024 * 1024, 4
-"""What such turns may need together: this, and so many times as much as the batch."""
+"""The memory for all such turns of a batch: `BATCH_BYTES`, and `TIMES_BATCH` times the bytes of the batch."""
 TURNS_AT_ONCE = 8
 
 Counted = Mapping[TurnKey, tuple[TurnRow, TurnFacts]]

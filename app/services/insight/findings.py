@@ -20,7 +20,8 @@ SCORES_MAX = 50
 class Insight:
     """The figures of a group; `key` is its version, label, model or day, None for none.
 
-    `run_ms` are times of model calls and `scores` are values by name. Both cover only the newest runs and scores.
+    `run_ms` are times of model calls, and `values` are those of scores by name. Both are of the newest runs and scores
+    only.
     """
 
     group_by: str

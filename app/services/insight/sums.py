@@ -49,7 +49,7 @@ TURNS_PER_COUNT = 2_000
 TURNS_AT_ONCE = 100
 """Turns of several short sessions of which the facts are in memory at once."""
 LONG, REST = 1_000, 20
-"""A session of more turns is counted again after so many times the time that its last count needed."""
+"""After a session of more than `LONG` turns was counted, its next count waits `REST` times as long as this one took."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +126,8 @@ class InsightCounter:
         _note_fingerprints(connection, [figures_by_key[key] for key in before], waiting=waiting)
         changes: dict[InsightKey, list[Figures]] = defaultdict(list)
         for key, earlier in before.items():
-            row, now = figures_by_key[key].row, counted[key]
-            changes[InsightKey.of(project_id, row.prompt_id, now)].append(now.figures)
+            row, later = figures_by_key[key].row, counted[key]
+            changes[InsightKey.of(project_id, row.prompt_id, later)].append(later.figures)
             if earlier:
                 changes[InsightKey.of(project_id, row.prompt_id, earlier)].append(earlier.figures.negative)
         added = {key: total(figures_of_key) for key, figures_of_key in changes.items()}

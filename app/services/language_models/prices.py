@@ -78,13 +78,13 @@ class PriceService:
         now, key = self.now(), {"organization_id": organization_id, "provider": provider, "model": model}
         with self.database.write() as connection:
             organizations.lock_organization(connection, organization_id)
-            put = model_prices.put_price(connection, **key, values=values, now=now)
-            if put[1] and len(model_prices.list_prices(connection, organization_id=organization_id)) > PRICES_MAX:
+            stored, is_new = model_prices.put_price(connection, **key, values=values, now=now)
+            if is_new and len(model_prices.list_prices(connection, organization_id=organization_id)) > PRICES_MAX:
                 raise Invalid(f"model: An organization can set {PRICES_MAX:,} prices; remove one first.")
             audit_log.note(
                 connection, now, actor, Action.PRICE_SET, model[:100], values, organization_id=organization_id
             )
-        return put
+        return stored, is_new
 
     @retried
     def remove(self, *, organization_id: int, price_id: int, actor: Actor) -> None:

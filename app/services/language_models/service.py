@@ -212,14 +212,14 @@ class OwnModelService:
         now, action, details = self.now(), Action.MODEL_ADDED, address_details(model.base_url)
         with self.database.write() as connection:
             organizations.lock_organization(connection, organization_id)
-            put = language_models.put_own_model(
+            model_id, is_new = language_models.put_own_model(
                 connection, organization_id=organization_id, vendor=CUSTOM, name=name, values=values, now=now
             )
-            count = language_models.count_own_models(connection, organization_id=organization_id) if put[1] else 0
+            count = language_models.count_own_models(connection, organization_id=organization_id) if is_new else 0
             if count > OWN_MODELS_MAX:
                 raise Invalid(f"name: An organization has at most {OWN_MODELS_MAX:,} models, with the removed ones.")
             audit_log.note(connection, now, actor, action, name, organization_id=organization_id, details=details)
-        return put
+        return model_id, is_new
 
     @retried
     def remove(self, *, organization_id: int, model_id: int, actor: Actor) -> None:

@@ -75,15 +75,15 @@ class MaskingRules:
         masking = self.of(project_id)
         if not masking:
             return list(spans), list(rejected)
-        kept, without, budget = ([], [without_masked(rejection, masking) for rejection in rejected], new_budget())
+        kept, rejections, budget = [], [without_masked(rejection, masking) for rejection in rejected], new_budget()
         for span in spans:
             try:
                 kept.append(_masked(span, masking, budget))
             except RecursionError:
-                without.append(_too_deep(span, masking))
+                rejections.append(_too_deep(span, masking))
             except BadSpan as error:
-                without.append(without_masked(error.rejection, masking))
-        return kept, without
+                rejections.append(without_masked(error.rejection, masking))
+        return kept, rejections
 
 
 def _masked(span: Span, masking: Masking, budget: MaskingBudget) -> Span:

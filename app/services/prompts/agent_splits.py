@@ -34,7 +34,7 @@ class AgentSplitter:
     def split(self, project_id: int, prompt_id: int, spans: Sequence[Span], *, may_make: bool) -> list[Span]:
         """Return the spans, of which those of a named agent belong to its prompt instead of the prompt of the address.
 
-        An agent without a prompt gets one if its spans have an instruction and the key `may_make` it.
+        An agent without a prompt gets one if its spans have an instruction, and if the API key `may_make` agents.
         """
         names = agent_names([span for span in spans if span.prompt_id == prompt_id])
         of_agents: dict[str, list[Span]] = defaultdict(list)

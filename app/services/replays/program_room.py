@@ -1,4 +1,4 @@
-"""Lets the requests of programs that a web process answers at once have a bound of memory together.
+"""Limits the memory of all the requests of programs that a web process answers at once.
 
 A request has the test case of its replay in memory, what the program did before, and the answers of the model, for the
 minutes that the model may need.

@@ -1,4 +1,4 @@
-"""Lets the replays that a worker plays at once have a bound of memory together.
+"""Limits the memory of all the replays that a worker plays at once.
 
 A replay has its test case in memory, what the model has answered, its result, and the JSON of this.
 """
@@ -26,7 +26,7 @@ AT_ONCE_BYTES, SHARE_PERCENT = 96 * 1024 * 1024, 25
 PER_BYTE = 4
 """Bytes of memory for each byte of a test case's text: for the text, and for what is made of it."""
 LARGE_BYTES = 1024 * 1024
-"""The size of a test case's text from which on the memory of its replay is freed at once."""
+"""The size of a test case's text. After the replay of a larger one, garbage is collected at once."""
 SIZES_KEPT = 10_000
 """Snapshots of test cases of which a process remembers the size."""
 WAIT_S = 600.0
@@ -55,7 +55,7 @@ class CaseSizes:
 
     def of(self, snapshot_id: int | None, test_case_id: int) -> CaseSize:
         """Return the size of a snapshot, or of the test case for a replay of an older release, which has none."""
-        # One at a time, for none has a place yet.
+        # One at a time: the memory of a text counts only when its replay has a place, and the place needs the size.
         with self._reading:
             known = None if snapshot_id is None else self._known.get(snapshot_id)
             if known is None:
@@ -70,7 +70,10 @@ class CaseSizes:
 
 @dataclass(slots=True)
 class ReplayPlace:
-    """The memory that one replay may need, `included` by what it answers; the rest counts while it is played."""
+    """The memory of one replay. The place has room for `included` bytes of answers.
+
+    Beyond these, `grow` is called with the memory for further answers; `grown` is the sum.
+    """
 
     included: int
     grow: Callable[[int], None]
@@ -78,7 +81,7 @@ class ReplayPlace:
     _lock: Lock = field(default_factory=Lock)
 
     def answered(self, size: int) -> None:
-        """Count what the model has answered, beyond a part that is as large as the test case."""
+        """Count the bytes that the model has answered."""
         with self._lock:
             self.included -= size
             more = min(size, max(0, -self.included)) * PER_BYTE

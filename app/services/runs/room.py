@@ -1,4 +1,4 @@
-"""Lets the large runs that a worker executes at once have a bound of memory together.
+"""Limits the memory of all the large runs that a worker executes at once.
 
 Until its model has answered, a run has in memory its files and texts, and what is sent to the vendor.
 """
@@ -45,7 +45,7 @@ class RunRoom:
 
     def _measured(self, run_id: int) -> tuple[int, int]:
         """Return the run's organization, and its size; 0 for one that no worker will execute."""
-        # One at a time, because none has a place yet.
+        # One at a time: the memory of a run counts only when it has a place, and the place needs the size.
         with self._reading:
             with self.database.read() as connection:
                 row = next(iter(runs.find_runs(connection, run_ids=[run_id])), None)

@@ -27,6 +27,7 @@ CHECKS_MAX = 20
 CHECKS_OF_PROJECT = 200
 """Checks of all prompts of a project together."""
 NEEDS_RUN = "This API key lacks the scope run, which an online check of the kind judge needs: it runs a model."
+# A worker that runs a check goes on if only these fields change.
 _KEEP_THE_HOLD = frozenset({"name", "share", "max_cost_per_day", "enabled"})
 NO_CHECK = "There is no such online check."
 

@@ -89,7 +89,7 @@ class ScoreService:
         """
         now, masking = self.now(), self.rules.of(project_id)
         score = GivenScore(name=name, value=value, comment=comment or None, target=Target(session_id=session_id))
-        row = _row(score, _rating(user_id, session_id, name), "person", masking, now)
+        row = _row(score, _rating_digest(user_id, session_id, name), "person", masking, now)
         with self.database.write() as connection:
             places = places_of(connection, project_id=project_id, targets=[score.target], masking=masking)
             _store(connection, project_id, [row], places, now)
@@ -99,7 +99,7 @@ class ScoreService:
     def rating(self, *, project_id: int, session_id: str, user_id: int, name: str = THUMBS) -> ScoreRow | None:
         """Return the score with a name, by default the thumb, that a person gave to a session."""
         with self.database.read() as connection:
-            return scores.find(connection, project_id=project_id, digests=[_rating(user_id, session_id, name)])
+            return scores.find(connection, project_id=project_id, digests=[_rating_digest(user_id, session_id, name)])
 
     def get(self, *, project_id: int, score_id: str) -> ScoreRow:
         """Return a score by its id; `NotFound` if there is none."""
@@ -180,7 +180,7 @@ def _given_digest(score: GivenScore) -> bytes:
     return secrets.token_bytes(DIGEST_BYTES) if score.id is None else _digest("api", score.id)
 
 
-def _rating(user_id: int, session_id: str, name: str) -> bytes:
+def _rating_digest(user_id: int, session_id: str, name: str) -> bytes:
     return _digest("person", f"{user_id} {session_id}" if name == THUMBS else f"{user_id} {session_id} {name}")
 
 

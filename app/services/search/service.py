@@ -33,7 +33,7 @@ WORDS_MAX = 128 * 1024
 LISTED_MAX, SEARCHED_MAX = 10_000, 50_000
 """Turns of sessions that are listed together, and turns of one session that are searched: the first ones."""
 UNDECIDED_BYTES = 4 * 1024 * 1024
-"""What is read of the turns of a session before a search lists it without a hit because the time is over."""
+"""Bytes of turns that are read even when the time is over. Then the first session is listed without a hit."""
 AROUND = 60
 """Characters of a hit's text before and after the words, and at most as many of the words themselves."""
 

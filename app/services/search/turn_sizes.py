@@ -13,9 +13,9 @@ from app.models.spans import StoredSpanRow, TurnKey
 from app.values.json import count_marks
 
 TURN_BYTES = 8 * 1024 * 1024
-"""What is read of the spans of a turn for the search, and of its log records. The first span may have as much."""
+"""Bytes of the spans of a turn, and of its log records, that are read. Larger first ones are read, too."""
 CHECK_BYTES = 4 * 1024 * 1024
-"""What a turn may have that an online check reads."""
+"""Bytes of a turn. An online check reads no larger one."""
 TURN_ELEMENTS_MAX = 500_000
 """Brackets and commas of the spans of a turn that are read: an empty list of two bytes needs 64 bytes in memory."""
 
@@ -52,7 +52,7 @@ def last_rows(connection: Connection, *, project_id: int, key: TurnKey) -> tuple
 
 
 def first_spans(spans: Iterable[StoredSpanRow]) -> list[StoredSpanRow]:
-    """Return the spans of a turn until they have ELEMENTS_MAX brackets and commas."""
+    """Return the first spans of a turn, which have at most `TURN_ELEMENTS_MAX` brackets and commas together."""
     left, read = TURN_ELEMENTS_MAX, list[StoredSpanRow]()
     for span in spans:
         left -= count_marks(span.raw)

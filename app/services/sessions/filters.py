@@ -28,8 +28,8 @@ class SessionFilter:
     `words` is a query of the text search; one turn of a session must match all of it. `label` names a label that now
     points to the version of a session's turns. `score` is a score of the session, or of one of its turns or spans.
     `errors` is true for sessions in which a span has an error, false for others. Costs are in US dollars by today's
-    prices; a session without any price has none. `since` is one of `PERIODS`, or `YESTERDAY`;
-    `include` is `ALL` or None.
+    prices; a session without any price has none. `since` is one of `PERIODS`, or `YESTERDAY`. `include` is `ALL` or
+    None.
     """
 
     prompt_id: int | None = None

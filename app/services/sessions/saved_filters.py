@@ -42,7 +42,7 @@ class SavedFilterService:
     def get(self, *, project_id: int, filter_id: int) -> SavedFilter:
         """Return a filter; `NotFound` if there is none."""
         with self.database.read() as connection:
-            return _found(connection, project_id, filter_id)
+            return _saved_filter(connection, project_id, filter_id)
 
     @retried
     def save(self, *, project_id: int, new: NewFilter, actor: Actor = SYSTEM) -> SavedFilter:
@@ -61,13 +61,13 @@ class SavedFilterService:
             values = {"prompt_id": prompt_id, "name": new.name, "filters": new.filters, "created_at": self.now()}
             filter_id = insert_row(connection, session_filters.session_filters, project_id=project_id, **values)
             self._note(connection, actor, Action.SESSION_FILTER_SAVED, new.name, project_id)
-            return _found(connection, project_id, filter_id)
+            return _saved_filter(connection, project_id, filter_id)
 
     @retried
     def delete(self, *, project_id: int, filter_id: int, actor: Actor = SYSTEM) -> None:
         """Delete a filter; `NotFound` if there is none."""
         with self.database.write() as connection:
-            known = _found(connection, project_id, filter_id)
+            known = _saved_filter(connection, project_id, filter_id)
             if not delete_rows(connection, session_filters.session_filters, id=filter_id, project_id=project_id):
                 raise NotFound(NO_FILTER)
             self._note(connection, actor, Action.SESSION_FILTER_DELETED, known.name, project_id)
@@ -79,6 +79,6 @@ class SavedFilterService:
 NO_FILTER = "There is no such saved filter."
 
 
-def _found(connection: Connection, project_id: int, filter_id: int) -> SavedFilter:
+def _saved_filter(connection: Connection, project_id: int, filter_id: int) -> SavedFilter:
     filter_ = session_filters.find_filter(connection, project_id=project_id, filter_id=filter_id)
     return require(filter_, NO_FILTER)

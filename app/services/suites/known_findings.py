@@ -54,7 +54,7 @@ class FindingKeeper:
         A prompt has `KNOWN_MAX` rows at most: new findings replace those without sessions about which nothing is
         decided. Findings without a row have no event, and are seen again.
         """
-        if not any(one.row is None or one.comes_back or self._is_old(one.row) for one in seen):
+        if not any(finding.row is None or finding.comes_back or self._is_old(finding.row) for finding in seen):
             return
         opened, reopened = self._note(project_id, prompt_id, seen)
         for state, number in (("opened", opened), ("reopened", reopened)):
@@ -67,7 +67,7 @@ class FindingKeeper:
     @retried
     def _note(self, project_id: int, prompt_id: int, seen: Sequence[SeenFinding]) -> tuple[int, int]:
         owner = {"project_id": project_id, "prompt_id": prompt_id}
-        digests = {one.subject.digest: one for one in seen}
+        digests = {finding.subject.digest: finding for finding in seen}
         with self.database.write() as connection:
             # Of two readings at the same time, the second one finds the rows of the first.
             organizations.lock_owner(connection, project_id)
@@ -94,14 +94,14 @@ class FindingKeeper:
         """Insert the rows of new findings and return their digests."""
         unseen = sorted((row for row in rows.values() if not row.is_decided and row.digest not in seen), key=_age)
         room, opened = KNOWN_MAX - len(rows), list[bytes]()
-        for digest, one in seen.items():
+        for digest, finding in seen.items():
             if digest in rows:
                 continue
             if len(opened) >= room + len(unseen):
                 break
             if len(opened) >= room:
                 remove(connection, unseen[len(opened) - room])
-            values = {"digest": digest, "subject": one.subject, "state": "open", "changed_at": self.now()}
+            values = {"digest": digest, "subject": finding.subject, "state": "open", "changed_at": self.now()}
             insert_row(connection, findings.findings, **owner, **values)
             opened.append(digest)
         return opened
@@ -121,7 +121,7 @@ def _returns(seen: SeenFinding, row: FindingRow) -> bool:
 
 
 def make_room(connection: Connection, rows: Sequence[FindingRow]) -> bool:
-    """Make room for one more row of a prompt; returns False if something goes on about `KNOWN_MAX` of them.
+    """Make room for one more row of a prompt; returns False if `KNOWN_MAX` are decided and not solved.
 
     The oldest without a decision is removed, else the oldest that is solved.
     """

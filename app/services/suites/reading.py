@@ -130,15 +130,15 @@ def _read_sessions(
     which = _which(period, project_id, prompt_id)
     sizes = session_samples.sizes_of_samples(connection, **which, limit=period.limit + 1)
     totals = list(accumulate(sizes[: period.limit]))
-    many = bisect_right(totals, room)
-    kept = session_samples.list_samples(connection, **which, limit=many) if many else []
+    fitting = bisect_right(totals, room)
+    kept = session_samples.list_samples(connection, **which, limit=fitting) if fitting else []
     made = [row for row in kept if row.fingerprint is not None]
     keys = [row.session_key for row in made]
     scored = session_samples.low_scores(connection, project_id=project_id, session_keys=keys, below=LOW)
     low = {key for key, _, _ in scored}
     samples = [_sample(row, row.fingerprint, row.session_key in low) for row in made if row.fingerprint is not None]
-    read = ReadSessions(samples, len(kept) - len(made), len(totals) - many, len(sizes) > many)
-    return read, totals[many - 1] if many else 0
+    read = ReadSessions(samples, len(kept) - len(made), len(totals) - fitting, len(sizes) > fitting)
+    return read, totals[fitting - 1] if fitting else 0
 
 
 def _sample(row: SampleRow, fingerprint: bytes, has_low_score: bool) -> Sample:

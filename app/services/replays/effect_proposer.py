@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from secrets import token_hex
 
@@ -11,14 +11,13 @@ import structlog
 from msgspec import to_builtins
 from sqlalchemy import Connection
 
-from app.chat import TOKEN_COUNTS, Tokens
 from app.database.transactions import Database
 from app.errors import NotFound, ProviderError
 from app.models import cases as test_cases
 from app.models import organizations, usage
 from app.models.cases import TestCaseRow
 from app.models.language_models import LanguageModel
-from app.models.usage import Spent, UsageKey
+from app.models.usage import Spent
 from app.providers.types import ProviderPort
 from app.replay.cases import load_case
 from app.replay.effect_proposals import EffectProposal, UnknownTool, propose_effects, unknown_tools
@@ -29,7 +28,7 @@ from app.services.replays.budget import Unlimited
 from app.services.replays.case_store import find
 from app.services.replays.judge_choice import why_not
 from app.services.replays.ports import MeteredModel
-from app.services.runs.outcome import cost_of
+from app.services.replays.question_usage import AskedFor, QuestionUsage
 from app.timestamps import Now
 from app.values.structs import convert
 
@@ -41,23 +40,6 @@ QUESTIONS_PER_DAY = 50
 """Questions of a project on a day of UTC."""
 CASES_READ = 20
 """Test cases of the prompt of which the proposals are used again."""
-
-
-@dataclass(slots=True)
-class _Usage:
-    """What one question used."""
-
-    tokens: Tokens = field(default_factory=Tokens)
-    cost_usd: float = 0.0
-
-    def add(self, model: LanguageModel, tokens: Tokens) -> None:
-        cost = cost_of(model, tokens)
-        self.tokens += tokens
-        self.cost_usd += float(cost.prompt + cost.completion)
-
-    def spent(self, *, failed: bool) -> Spent:
-        counts = {f"{name}_tokens": getattr(self.tokens, name) for name in TOKEN_COUNTS}
-        return Spent(runs=0, failed=int(failed), **counts, cost_usd=self.cost_usd)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +108,7 @@ class EffectProposer:
         self, row: TestCaseRow, organization_id: int, model: LanguageModel, tools: Sequence[UnknownTool]
     ) -> dict[str, EffectProposal]:
         """Return the model's proposals, none if it fails; the question is in the project's usage."""
-        used, failed, seconds = _Usage(), False, self.call_timeout_s
+        used, failed, seconds = QuestionUsage(), False, self.call_timeout_s
         ports = self.providers, self.credentials, used, Unlimited()
         metered = MeteredModel(model, {"temperature": 0}, *ports, seconds, organization_id)
         try:
@@ -136,9 +118,8 @@ class EffectProposer:
             log.warning("effects_not_proposed", test_case_id=row.id, error=str(problem))
             return {}
         finally:
-            count = partial(self._count, row=row, model=model, spent=used.spent(failed=failed))
+            count = partial(self._count, row=row, model=model, spent=used.spent(runs=0, failed=failed))
             self.database.retrying(count)
 
     def _count(self, connection: Connection, row: TestCaseRow, model: LanguageModel, spent: Spent) -> None:
-        key = UsageKey(row.project_id, self.now().date().isoformat(), row.prompt_id, "", model.id, 0, SOURCE)
-        usage.count_runs(connection, [(key, spent)], slot=row.id % usage.SLOTS)
+        AskedFor(SOURCE, row.project_id, row.prompt_id, row.id).count(connection, model, spent, self.now())

@@ -10,10 +10,12 @@ from functools import partial
 import structlog
 
 from app.actors.audits import AuditDelivery
+from app.actors.mutants import MutantsDelivery
 from app.actors.replays import ReplayDelivery
 from app.errors import Unavailable
 from app.models.experiments import ExperimentRow
 from app.services.experiments.advance import ExperimentAdvancer
+from app.services.experiments.guard_plan import open_question
 from app.work.round_robin import RoundRobin
 from app.work.sweeper import attempt
 
@@ -29,11 +31,18 @@ class ExperimentDelivery:
 
     replays: ReplayDelivery
     audits: AuditDelivery
+    mutants: MutantsDelivery
     advancer: ExperimentAdvancer
     _turns: RoundRobin = field(default_factory=RoundRobin, init=False)
 
     def begin(self, row: ExperimentRow) -> None:
-        """Advance a new experiment, and send the audit of its judge, which may have ended already."""
+        """Advance a new experiment, and send the audit of its judge, which may have ended already.
+
+        A map for which a model has to be asked is advanced by the worker that asks it.
+        """
+        if open_question(row) is not None:
+            self.mutants.send([row])
+            return
         if (audit_id := row.design.get("auditId")) is not None:
             self.audits.send([audit_id])
         self._send(self.advancer.begin, row.id)
@@ -50,6 +59,7 @@ class ExperimentDelivery:
 
     def sweep(self) -> None:
         """Advance the experiments that were left behind, of each organization in turn; the clock calls it."""
+        self.mutants.sweep()
         until = time.monotonic() + ADVANCE_S
         self._turns.serve(self.advancer.behind(), self._advance_logged, is_over=lambda: time.monotonic() >= until)
 

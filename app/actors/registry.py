@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 from dramatiq.brokers.redis import RedisBroker
 
-from app.actors import audits, checks, effects, replays, runs, spans, webhooks
+from app.actors import audits, checks, effects, mutants, replays, runs, spans, webhooks
 from app.services.accounts.projects import Owners
 from app.services.audits.runner import JudgeAuditRunner
 from app.services.experiments.advance import ExperimentAdvancer
+from app.services.experiments.mutant_proposer import MutantProposer
 from app.services.ingest.service import IngestService
 from app.services.replays.calibrations import CalibrationService
 from app.services.replays.effect_proposer import EffectProposer
@@ -26,6 +27,7 @@ class Actors:
     audit_judge: audits.AuditActor
     check_turns: checks.CheckActor
     propose_effects: effects.EffectsActor
+    propose_mutants: mutants.MutantsActor
     replay: replays.ReplayActor
     run_prompt: runs.RunActor
     store_spans: spans.BatchActor
@@ -38,6 +40,7 @@ def declare(
     audit_runner: JudgeAuditRunner,
     check_runner: OnlineCheckRunner,
     effect_proposer: EffectProposer,
+    mutant_proposer: MutantProposer,
     replay_player: ReplayPlayer,
     calibrations: CalibrationService,
     experiment_advancer: ExperimentAdvancer,
@@ -60,6 +63,9 @@ def declare(
         ),
         check_turns=checks.declare(broker, check_runner),
         propose_effects=effects.declare(broker, effect_proposer),
+        propose_mutants=mutants.declare(
+            broker, proposer=mutant_proposer, advancer=experiment_advancer, replay=replay, owners=owners
+        ),
         replay=replay,
         run_prompt=runs.declare(broker, run_service),
         store_spans=spans.declare(broker, ingest),

@@ -1,6 +1,6 @@
 """Mutants of a prompt's text: the text without a sentence, or with a sentence that means something else.
 
-The operators are deterministic and know no domain. Their words are those of the judge's audit, in
+The operators here are deterministic and know no domain. Their words are those of the judge's audit, in
 `app/audit/languages.toml`.
 """
 
@@ -15,7 +15,8 @@ from app.audit.languages import LanguageWords, language_of
 from app.audit.tokens import TextPiece, values_of
 from app.guard.sentences import PLACEHOLDER, Sentence
 
-Operator = Literal["without", "turned", "weaker", "number"]
+Operator = Literal["without", "turned", "weaker", "number", "model"]
+"""How a mutant is made; those of `model` are proposed by one (`app.guard.proposals`)."""
 _DIGITS_MAX = 15
 # Operators change words of this part of a long sentence. All are removed with the sentence.
 _READ_MAX = 4_000

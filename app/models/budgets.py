@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, case, func, select, update
 
-from app.models import queries
 from app.models.experiment_replays import experiment_replays
-from app.models.experiments import experiments
+from app.models.experiments import experiments, lock_experiment
 from app.models.replays import UNFINISHED, replays
 
 _L, _R = experiment_replays.c, replays.c
@@ -30,24 +29,28 @@ def find_max_cost(connection: Connection, *, experiment_id: int) -> float | None
 
 def lock_budget(connection: Connection, *, experiment_id: int) -> None:
     """Lock the experiment's budget until the commit; other calls wait with their reservations."""
-    queries.lock_rows(connection, experiments, experiments.c.id == experiment_id)
+    lock_experiment(connection, experiment_id=experiment_id)
 
 
 def spending_of(connection: Connection, *, experiment_id: int, replay_id: int) -> Spending:
-    """Return what the experiment's own replays have cost, and what all other replays have reserved.
+    """Return what the experiment has cost, and what all other replays have reserved.
 
-    The reservations of a worker that died end with its claim.
+    It has cost the replays that it started, and the question of a guard map. The reservations of a worker that died
+    end with its claim.
     """
     others = _R.claim.is_not(None) & _R.status.in_(UNFINISHED) & (_R.id != replay_id)
     statement = (
         select(
             func.coalesce(func.sum(_R.prompt_cost_usd + _R.completion_cost_usd), 0.0),
             func.coalesce(func.sum(case((others, _L.reserved_usd), else_=0.0)), 0.0),
+            select(experiments.c.design).where(experiments.c.id == experiment_id).scalar_subquery(),
         )
         .join(experiment_replays, _L.replay_id == _R.id)
         .where(_L.experiment_id == experiment_id, _L.reused.is_(False))
     )
-    return Spending(*connection.execute(statement).one())
+    spent, reserved, design = connection.execute(statement).one()
+    question = (design or {}).get("question") or {}
+    return Spending(spent + question.get("costUsd", 0.0), reserved)
 
 
 def put_reservation(connection: Connection, *, experiment_id: int, replay_id: int, usd: float) -> None:

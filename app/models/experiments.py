@@ -24,7 +24,7 @@ from sqlalchemy import (
 from app.experiments.types import Verdict
 from app.models.base import BigInt, Json, LongJson, MediumText, Timestamp, exact, lock_count, new_table
 from app.models.prompt_versions import draft_snapshots
-from app.models.queries import columns_of, count_rows, find_row, in_order, list_rows
+from app.models.queries import columns_of, count_rows, find_row, in_order, list_rows, lock_rows
 from app.models.replays import UNFINISHED, CandidateKind
 
 Status = Literal["queued", "running", "finished", "cancelled", "error"]
@@ -130,6 +130,12 @@ def find_unfinished(connection: Connection, *, experiment_id: int) -> Experiment
     return find_row(connection, ExperimentRow, _ROW.where(_E.id == experiment_id, _E.status.in_(UNFINISHED)))
 
 
+def queued_maps(connection: Connection) -> list[ExperimentRow]:
+    """Return the guard maps that have not begun to play, the oldest first."""
+    maps = _ROW.where(_E.kind == "guard_map", _E.status == "queued").order_by(_E.id)
+    return list_rows(connection, ExperimentRow, maps)
+
+
 def unfinished_of_prompt(connection: Connection, *, prompt_id: int) -> list[int]:
     """Return the ids of the experiments of a prompt that have not ended."""
     return list(connection.scalars(select(_E.id).where(_E.prompt_id == prompt_id, _E.status.in_(UNFINISHED))))
@@ -215,6 +221,11 @@ def lock_unfinished(connection: Connection, *, experiment_id: int) -> bool:
     """Lock the experiment until the commit; returns False if it has ended or does not exist."""
     statement = select(_E.id).where(_E.id == experiment_id, _E.status.in_(UNFINISHED)).with_for_update()
     return connection.execute(statement).one_or_none() is not None
+
+
+def lock_experiment(connection: Connection, *, experiment_id: int) -> None:
+    """Lock the experiment until the commit, whether it has ended or not."""
+    lock_rows(connection, experiments, _E.id == experiment_id)
 
 
 def change_experiment(connection: Connection, *, experiment_id: int, values: dict[str, Any]) -> None:

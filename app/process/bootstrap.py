@@ -17,6 +17,7 @@ from app.actors.audits import AuditDelivery
 from app.actors.checks import CheckDelivery
 from app.actors.effects import EffectsDelivery
 from app.actors.experiments import ExperimentDelivery
+from app.actors.mutants import MutantsDelivery
 from app.actors.registry import Actors
 from app.actors.replays import ReplayDelivery
 from app.actors.runs import RunDelivery
@@ -124,6 +125,7 @@ def bootstrap(
         audit_runner=services.judge_audit_runner,
         check_runner=services.online_check_runner,
         effect_proposer=services.effect_proposer,
+        mutant_proposer=services.mutant_proposer,
         replay_player=services.replay_player,
         calibrations=services.calibrations,
         experiment_advancer=services.experiment_advancer,
@@ -142,6 +144,9 @@ def _container(backends: Backends, services: Services, declared: Actors) -> Cont
     audits = AuditDelivery(
         broker=broker, owners=owners, actor=declared.audit_judge, sweeper=services.judge_audit_sweeper
     )
+    mutants = MutantsDelivery(
+        broker=broker, owners=owners, actor=declared.propose_mutants, sweeper=services.mutant_sweeper
+    )
     return Container(
         **{field.name: getattr(backends, field.name) for field in fields(backends)},
         limiter=limiter(settings.rate_limit, of_ingest=settings.ingest_rate_limit),
@@ -156,7 +161,9 @@ def _container(backends: Backends, services: Services, declared: Actors) -> Cont
             broker=broker, owners=owners, actor=declared.run_prompt, runs=services.runs, wait_s=settings.run_wait_s
         ),
         replay_delivery=replays,
-        experiment_delivery=ExperimentDelivery(replays=replays, audits=audits, advancer=services.experiment_advancer),
+        experiment_delivery=ExperimentDelivery(
+            replays=replays, audits=audits, mutants=mutants, advancer=services.experiment_advancer
+        ),
         webhook_delivery=WebhookSending(
             broker=broker, owners=owners, actor=declared.deliver_webhook, deliverer=services.webhook_deliverer
         ),

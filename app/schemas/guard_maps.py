@@ -10,7 +10,7 @@ from app.guard.decision import State
 from app.guard.mutants import Operator
 from app.models.experiments import ExperimentRow, Status
 from app.models.suites import SUITE_NAME_MAX
-from app.schemas.answer import AnswerSchema, choice, fields_of, integer, listing, many, number, one, text, time
+from app.schemas.answer import AnswerSchema, boolean, choice, fields_of, integer, listing, many, number, one, text, time
 from app.schemas.base import BoundedList, Identifier, JsonNumber, StrictBoolean, StrictSchema, Text
 from app.schemas.candidates import CandidateAnswer
 from app.schemas.experiments import AMOUNT_MAX, BoundsAnswer, RepeatsAnswer
@@ -27,7 +27,8 @@ class StartMapSchema(StartSchema):
     """A new guard map. `suite` is the name of a suite of test cases; by default all of the prompt are played.
 
     `firstLine` and `lastLine`, counted from 1, choose a part of the text. `detect` is the share of failures that a test
-    has to show, above those of the text.
+    has to show, above those of the text. With `modelMutants` the model that judges, else the prompt's own, is asked
+    first for up to two more mutants of each sentence.
     """
 
     test_case_ids = BoundedList(Identifier(), minimum=1, maximum=CASES_MAX, load_default=None)
@@ -42,6 +43,7 @@ class StartMapSchema(StartSchema):
         allow_none=True,
     )
     reuse = StrictBoolean(load_default=True)
+    model_mutants = StrictBoolean(load_default=False)
 
     command: ClassVar = NewMap
 
@@ -62,7 +64,8 @@ class AcceptedMap(AnswerSchema):
 class MapForecastSchema(AnswerSchema):
     """What a guard map would play: the least if the first mutant of each sentence fails at once, and the most.
 
-    `cost` is in USD, as the last replays of the test cases cost; null if none was replayed.
+    `cost` is in USD, as the last replays of the test cases cost; null if none was replayed. With `modelMutants`,
+    `mutants` and the most have two more of each sentence, and `cost` is without the questions to the model.
     """
 
     row = fields_of(MapForecast, "sentences", "mutants", "test_cases")
@@ -140,7 +143,8 @@ class GuardMapSchema(AnswerSchema):
     """A guard map: for each sentence of the text, whether a test fails when it changes.
 
     `value` is the prompt's text, with `sentences` in its order. `suite` is the name of the suite that it plays, if any.
-    `maxCost` is in USD. `reason` is the error, or why some sentences are undecided.
+    `maxCost` is in USD. `reason` is the error, or why some sentences are undecided. `modelError` is why the model that
+    was asked for mutants proposed no more of them.
     """
 
     row = fields_of(ExperimentRow, "id", "prompt_id", "status", "reason", "created_at", path="view.row")
@@ -152,6 +156,8 @@ class GuardMapSchema(AnswerSchema):
     detect = number(get=lambda shown: shown.view.row.design["detect"])
     max_replays = integer(get=lambda shown: shown.view.row.design["maxReplays"])
     max_cost = number(get=lambda shown: shown.view.row.design["maxCost"], allow_none=True)
+    model_mutants = boolean(get=lambda shown: shown.view.question is not None)
+    model_error = text(get=lambda shown: shown.view.question and shown.view.question.error, allow_none=True)
     progress = one(ReplayProgress, attribute="view.row")
     cost_usd = number(attribute="view.cost_usd")
     counts = one(

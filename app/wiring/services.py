@@ -43,6 +43,7 @@ from app.services.experiments.advance import ExperimentAdvancer
 from app.services.experiments.following import ExperimentFollower
 from app.services.experiments.guard_maps import GuardMapService
 from app.services.experiments.guard_offers import GuardOffers
+from app.services.experiments.mutant_proposer import MutantProposer, MutantSweeper
 from app.services.experiments.programs import ProgramExperiments
 from app.services.experiments.schedules import ScheduleService
 from app.services.experiments.service import ExperimentService
@@ -166,6 +167,8 @@ class Services:
     masking: MaskingRules
     metrics: MetricsService
     models: ModelService
+    mutant_proposer: MutantProposer
+    mutant_sweeper: MutantSweeper
     observed: ObservedService
     online_check_runner: OnlineCheckRunner
     online_checks: OnlineCheckService
@@ -320,6 +323,7 @@ def _add_calls(parts: ServiceParts, backends: Backends) -> None:
     parts.make(partial(ProgramRequests, call_timeout_s=call_timeout_s))
     parts.make(partial(ReplayPlayer, database=background, call_timeout_s=call_timeout_s, stopping=stopping))
     parts.make(partial(EffectProposer, database=background, call_timeout_s=call_timeout_s))
+    parts.make(partial(MutantProposer, database=background, call_timeout_s=call_timeout_s))
     parts.make(partial(OnlineCheckRunner, database=background, call_timeout_s=call_timeout_s, stopping=stopping))
     parts.make(partial(JudgeAuditRunner, database=background, call_timeout_s=call_timeout_s, stopping=stopping))
 

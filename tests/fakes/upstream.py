@@ -68,6 +68,9 @@ class Upstream:
     # and `classifies` gives their replies.
     classified: list[Recorded] = field(default_factory=list)
     classifies: Callable[[dict[str, Any]], Reply] = lambda body: Reply(text='{"tools": []}')
+    # The questions for mutants of a guard map, for which `rewords` gives the replies.
+    reworded: list[Recorded] = field(default_factory=list)
+    rewords: Callable[[dict[str, Any]], Reply] | None = None
     _replies: deque[Reply] = field(default_factory=deque)
 
     def script(self, *replies: Reply) -> None:
@@ -78,6 +81,8 @@ class Upstream:
         self.choose = None
         self.requests.clear()
         self.classified.clear()
+        self.reworded.clear()
+        self.rewords = None
         self.most_open = self.open_now
 
     @property
@@ -175,6 +180,9 @@ class Upstream:
         if asked.question.startswith("[begin tools "):
             self.classified.append(recorded)
             reply = self.classifies(body)
+        elif asked.question.startswith("[begin sentences "):
+            self.reworded.append(recorded)
+            reply = self.rewords(body) if self.rewords else Reply(text='{"sentences": []}')
         else:
             self.requests.append(recorded)
             reply = self.choose(body) if self.choose is not None else self._next_reply()

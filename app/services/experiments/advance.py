@@ -24,6 +24,7 @@ from app.models.experiments import ExperimentRow
 from app.models.replays import add_replays
 from app.models.webhook_deliveries import add_event
 from app.services.experiments.comparison_steps import ComparisonSteps, standing_of
+from app.services.experiments.guard_plan import open_question
 from app.services.experiments.map_steps import MapSteps, map_standing_of
 from app.services.experiments.mutant_contents import MutantContents
 from app.services.experiments.standing import Wanted
@@ -121,7 +122,8 @@ class ExperimentAdvancer:
         for _ in range(STEPS_AT_ONCE):
             with self.database.read() as connection:
                 row = experiments.find_unfinished(connection, experiment_id=experiment_id)
-                if row is None:
+                # The worker that asks a model for mutants of a map advances it afterwards.
+                if row is None or open_question(row) is not None:
                     return []
                 steps = self._steps(connection, row)
                 # Each step reads the whole experiment, so that it reuses as many as all steps before it.

@@ -17,10 +17,12 @@ from app.errors import Conflict, Invalid, require
 from app.experiments.statistics import default_most, default_repeats
 from app.guard.decision import FIRST_CASES, State
 from app.guard.mutants import Operator, mutants
+from app.guard.proposals import PROPOSED_MAX, askable
 from app.guard.sentences import Sentence, sentences
 from app.guard.touching import CaseWords, ordered
 from app.models import experiment_replays, experiments, prompt_versions
 from app.models.experiments import ExperimentRow
+from app.models.language_models import LanguageModel
 from app.models.queries import insert_row
 from app.pagination import ListPage, json_size, page_by_size
 from app.replay.types import Judging
@@ -34,6 +36,7 @@ from app.services.experiments.guard_plan import (
     DecidedSentence,
     GuardNumbers,
     MapPlan,
+    MutantQuestion,
     PlannedMutant,
 )
 from app.services.experiments.map_steps import map_standing_of
@@ -41,7 +44,7 @@ from app.services.experiments.plan import Repeats
 from app.services.prompts.reader import PromptReader
 from app.services.replays.candidates import DRAFT, Candidate, CandidateContent, CandidateReader
 from app.services.replays.frozen import case_entries, freeze_cases, freeze_content, played_faults
-from app.services.replays.judge_choice import JudgeChoice
+from app.services.replays.judge_choice import JudgeChoice, why_not
 from app.services.replays.service import ReplayService
 from app.services.suites.case_features import CaseReader
 from app.services.suites.service import chosen_cases
@@ -60,7 +63,7 @@ class NewMap:
 
     `test_case_ids` None means the test cases of the suite with the name `suite`, or all of the prompt without one.
     `first_line` and `last_line`, counted from 1, choose a part of the text. A mutant that fails less often than
-    `detect` above the text may pass.
+    `detect` above the text may pass. With `model_mutants` a model is asked for more mutants before the first replay.
     """
 
     candidate: Candidate = DRAFT
@@ -74,6 +77,7 @@ class NewMap:
     reuse: bool = True
     judge_model: str | None = None
     judging: Judging = "auto"
+    model_mutants: bool = False
 
 
 class FailedMutant(NamedTuple):
@@ -120,9 +124,14 @@ class MapHead:
 
 @dataclass(frozen=True, slots=True)
 class MapView:
-    """A guard map with its text and its sentences. `counts` are {state: sentences} of the decided ones."""
+    """A guard map with its text and its sentences. `counts` are {state: sentences} of the decided ones.
+
+    `question` is what a model was asked for mutants, None if it was not to be asked; `proposed` counts these.
+    """
 
     row: ExperimentRow
+    question: MutantQuestion | None
+    proposed: int
     text: str
     sentences: Sequence[MappedSentence]
     counts: Mapping[str, int]
@@ -133,6 +142,7 @@ class MapView:
 class MapForecast:
     """What a map would play. `replays` are the fewest, if each first mutant fails at once, and the most.
 
+    `mutants` include the most that a model proposes if it is asked.
     `cost` is in USD by what the last replays of the test cases cost; None if none of them was replayed.
     """
 
@@ -172,16 +182,18 @@ class GuardMapService:
             costs = experiment_replays.mean_costs(connection, test_case_ids=list(words))
         least = default_repeats(new.detect)[0]
         by_sentence = Counter(mutant.sentence for mutant in planned)
+        asked = askable(_chosen(content.content.value, new)) if new.model_mutants else ()
+        mutants = len(planned) + PROPOSED_MAX * len(asked)
         first = min(FIRST_CASES, len(words))
         text = len(words) * least
         bounds = (
             min(new.max_replays, least * first + len(by_sentence) * least * first),
-            min(new.max_replays, text + len(planned) * least * len(words)),
+            min(new.max_replays, text + mutants * least * len(words)),
         )
         mean = fmean(costs.values()) if costs else None
         most = new.max_cost if new.max_cost is not None else float("inf")
         cost = None if mean is None else (min(most, mean * bounds[0]), min(most, mean * bounds[1]))
-        return MapForecast(len(by_sentence), len(planned), len(words), bounds, cost)
+        return MapForecast(len(by_sentence), mutants, len(words), bounds, cost)
 
     def row(self, *, project_id: int, map_id: int) -> ExperimentRow:
         with self.database.read() as connection:
@@ -255,6 +267,7 @@ class GuardMapService:
             min_sighted=0.0,
             max_replays=new.max_replays,
             suite=new.suite,
+            question=MutantQuestion(self._asked_model(content, judge)) if new.model_mutants else None,
         )
         return insert_row(
             connection,
@@ -283,6 +296,13 @@ class GuardMapService:
             raise Invalid("candidate: A program has no text to map.")
         return content
 
+    def _asked_model(self, content: CandidateContent, judge: LanguageModel | None) -> int:
+        """Return the id of the model to ask for mutants: the judge, else the text's own; `Invalid` if it may not."""
+        model = judge or content.content.model
+        if problem := why_not(self.replays.credentials, content.head.organization_id, model):
+            raise Invalid(f"modelMutants: {problem}")
+        return model.id
+
     def _view(self, connection: Connection, row: ExperimentRow) -> MapView:
         standing = map_standing_of(connection, row)
         plan = standing.plan
@@ -293,7 +313,8 @@ class GuardMapService:
             for sentence in sentences(text)
             if sentence.number in plan.sentences
         ]
-        return MapView(row, text, mapped, _counts(row), standing.own_cost_usd)
+        proposed = sum(mutant.operator == "model" for mutant in plan.mutants)
+        return MapView(row, plan.numbers.question, proposed, text, mapped, _counts(row), standing.own_cost_usd)
 
 
 def words_of_fingerprint(fingerprint: Fingerprint) -> set[str]:
@@ -307,7 +328,17 @@ def _counts(row: ExperimentRow) -> Mapping[str, int]:
 
 
 def _planned(text: str, new: NewMap, words: Sequence[set[str]]) -> list[PlannedMutant]:
-    """Return the mutants of the chosen sentences; raises `Invalid` without any, and beyond the limits."""
+    """Return the mutants of the chosen sentences; raises `Invalid` as `_chosen`."""
+    chosen, cases = _chosen(text, new), CaseWords.of(words)
+    first = {sentence.number: tuple(ordered(sentence.piece.text, cases)[:FIRST_CASES]) for sentence in chosen}
+    return [
+        PlannedMutant(mutant.sentence, mutant.operator, mutant.begin, mutant.end, mutant.by, first[mutant.sentence])
+        for mutant in mutants(text, chosen)
+    ]
+
+
+def _chosen(text: str, new: NewMap) -> list[Sentence]:
+    """Return the chosen sentences; raises `Invalid` without any, and beyond the limits."""
     if len(text) > TEXT_MAX:
         raise Invalid(f"candidate: The text has {len(text):,} characters; a map reads at most {TEXT_MAX:,}.")
     last = new.last_line or len(text) + 1
@@ -316,12 +347,7 @@ def _planned(text: str, new: NewMap, words: Sequence[set[str]]) -> list[PlannedM
         raise Invalid("lines: No sentence begins in these lines of the text.")
     if len(chosen) > SENTENCES_MAX:
         raise Invalid(f"lines: {len(chosen)} sentences; a map has at most {SENTENCES_MAX}: choose a part of the lines.")
-    cases = CaseWords.of(words)
-    first = {sentence.number: tuple(ordered(sentence.piece.text, cases)[:FIRST_CASES]) for sentence in chosen}
-    return [
-        PlannedMutant(mutant.sentence, mutant.operator, mutant.begin, mutant.end, mutant.by, first[mutant.sentence])
-        for mutant in mutants(text, chosen)
-    ]
+    return chosen
 
 
 def _mapped(plan: MapPlan, text: str, sentence: Sentence, decided: DecidedSentence | None) -> MappedSentence:

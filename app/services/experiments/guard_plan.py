@@ -68,11 +68,38 @@ NOTHING_PASSES = (
 )
 
 
+class MutantQuestion(msgspec.Struct, frozen=True, rename="camel"):
+    """What a model is asked for mutants, before a map plays; `cost_usd` is what that has cost so far.
+
+    `next` is the number of the first sentence that it was not asked about, None once the question is closed. `claim` is
+    that of the worker that asks, and `attempts` counts these. `error` is why the model proposed no more.
+    """
+
+    model_id: int
+    next: int | None = 0
+    claim: str | None = None
+    attempts: int = 0
+    cost_usd: float = 0.0
+    error: str | None = None
+
+
 class GuardNumbers(Numbers, frozen=True, rename="camel"):
-    """The numbers of a guard map, and the name of the suite that it plays."""
+    """The numbers of a guard map, the name of the suite that it plays, and the question for a model's mutants."""
 
     max_replays: int = REPLAYS_DEFAULT
     suite: str | None = None
+    question: MutantQuestion | None = None
+
+
+def question_of(row: ExperimentRow | None) -> MutantQuestion | None:
+    """Return what a model is or was asked for mutants of a map; None without one."""
+    return convert(row.design, GuardNumbers).question if row and row.kind == "guard_map" else None
+
+
+def open_question(row: ExperimentRow | None) -> MutantQuestion | None:
+    """Return the question that a map waits for, None if it can be advanced."""
+    question = question_of(row)
+    return None if row is None or row.finished or question is None or question.next is None else question
 
 
 @dataclass(frozen=True)
@@ -92,6 +119,10 @@ class MapPlan(Plan):
     def snapshots(self) -> dict[int, int]:
         """The snapshot of the text. Those of mutants are made when they are played."""
         return {BASELINE: self.row.candidate_snapshot_id}
+
+    @property
+    def asked_usd(self) -> float:
+        return self.numbers.question.cost_usd if self.numbers.question else 0.0
 
     @cached_property
     def played_arms(self) -> dict[int, int]:

@@ -121,6 +121,11 @@ class Plan:
         return dict(zip(arms, self.numbers.candidates, strict=False))
 
     @property
+    def asked_usd(self) -> float:
+        """The cost in USD of what a model was asked apart from replays."""
+        return 0.0
+
+    @property
     def candidate_arms(self) -> list[int]:
         """The arms of the candidates that the verdict is about, in their order."""
         return list(self.named) or [CANDIDATE]

@@ -77,9 +77,9 @@ class Standing:
 
     @cached_property
     def own_cost_usd(self) -> float:
-        """The cost of the replays that were played for this experiment, in USD."""
+        """The cost of this experiment in USD: of the replays that were played for it, and of its questions."""
         played = (replay for replay in self.replays if not replay.reused)
-        return sum(replay.prompt_cost_usd + replay.completion_cost_usd for replay in played)
+        return self.plan.asked_usd + sum(replay.prompt_cost_usd + replay.completion_cost_usd for replay in played)
 
     @cached_property
     def violated_arms(self) -> frozenset[int]:

@@ -141,6 +141,7 @@ def _sent(form: Form) -> dict[str, Any]:
     return _body(form.text("candidate"), form.text("suite"), form.text("lines")) | {
         "maxReplays": form.number_if_given("replays", "Replays at most") or REPLAYS_DEFAULT,
         "maxCost": form.number_if_given("cost", "Cost at most"),
+        "modelMutants": form.flag("model"),
     }
 
 

@@ -20,7 +20,7 @@ from app.web.visit import Visit
 
 GROUPS = [("prompt", "Prompt"), ("model", "Model"), ("version", "Version"), ("key", "API key"), ("source", "Source")]
 PERIODS = [("7", "Last 7 days"), ("30", "Last 30 days"), ("90", "Last 90 days"), ("365", "Last year")]
-SOURCES = {"api": "API", "ui": "This site", "replay": "Replays", "effects": "Effects of tools"}
+SOURCES = {"api": "API", "ui": "This site", "replay": "Replays", "effects": "Effects of tools", "mutants": "Mutants"}
 PROMPTS_NAMED = 500
 
 # A group: (name, details, address or "", sums).

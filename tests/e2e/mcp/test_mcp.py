@@ -194,6 +194,7 @@ CALLS: list[tuple[str, dict[str, Any], str]] = [
             "last_line": 9,
             "max_replays": 5,
             "max_cost": 1,
+            "model_mutants": True,
             "wait_s": 1,
         },
         "no suite with this name",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.fakes.upstream import Upstream
+from tests.fakes.wire import Reply
+from tests.integration.replays.experimenting import ended
 from tests.integration.replays.test_guard_offers_api import VOUCHER, half_guarded, mapped
 from tests.integration.web.conftest import Browser
 from tests.support.world import World
@@ -34,6 +36,24 @@ def test_sessions_become_test_cases_with_one_click(world: World, admin: Browser,
 
     assert "1 test case made." in admin.page
     assert f"Choose {VOUCHER}" not in admin.page
+
+
+def test_a_model_proposes_mutants_if_the_box_is_ticked(world: World, admin: Browser, upstream: Upstream) -> None:
+    form = f"{admin.base}/prompts/{half_guarded(world, upstream)}/guard-maps"
+    admin.open(form)
+    assert "Let a model propose more mutants" in admin.page
+    upstream.rewords = lambda _body: Reply(status=400, message="No such <model>.")
+
+    page = admin.send(form, model="on", candidate="draft", replays="1", cost="").headers["Location"]
+    ended(world, f"/api/v1/guard-maps/{page.rpartition('/')[2]}")
+
+    admin.open(page)
+    assert upstream.reworded
+    assert "<dt>Mutants of a model</dt><dd>0</dd>" in admin.page
+    assert "The model proposed no more mutants: " in admin.page
+    assert "No such &lt;model&gt;." in admin.page
+    admin.open(admin.send(form, candidate="draft", replays="1", cost="").headers["Location"])
+    assert "Mutants of a model" not in admin.page
 
 
 def test_the_form_begins_with_what_the_address_asks_for(world: World, admin: Browser, upstream: Upstream) -> None:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 
+from app.chat import Answer
 from app.experiments.types import CaseTrials, Design, Trial
 from app.guard.decision import FIRST_CASES, MutantTrials, decide_sentence
 from app.guard.mutants import mutants
+from app.guard.proposals import askable, asked_together, propose_mutants
 from app.guard.sentences import sentences
 from app.guard.touching import CaseWords, ordered, touched
 from tests.support.cores import Core, Make
@@ -91,12 +97,59 @@ def common_words(size: int) -> Work:
     return work
 
 
+class Replying:
+    """A `JudgeModelPort` that gives one answer."""
+
+    def __init__(self, *sentences: tuple[int, list[str]]) -> None:
+        entries = [{"number": number, "wordings": wordings} for number, wordings in sentences]
+        self._answer = Answer(json.dumps({"sentences": entries}))
+
+    def answer(self, instruction: str, messages: Sequence[Any], tools: Sequence[Any]) -> Answer:
+        raise NotImplementedError
+
+    def structured(self, instruction: str, question: str, schema: dict[str, Any]) -> Answer:
+        return self._answer
+
+
+def proposing(text: str, *replies: tuple[int, list[str]]) -> Work:
+    """Ask about the sentences of a text and read the replies."""
+    model, known = Replying(*replies), mutants(text, sentences(text))
+
+    def work() -> None:
+        asked = asked_together(askable(sentences(text)))
+        propose_mutants(model, lambda: "n" * 20, asked, known)
+
+    return work
+
+
+def many_proposed(size: int) -> Work:
+    replies = [(n, [f"Be {n} of it.", f"Ask {n} for it.", "Ask."]) for n in range(size)]
+    return proposing("".join(f"- Be 7 of {n}.\n" for n in range(size)), *replies)
+
+
+def many_wordings(size: int) -> Work:
+    return proposing("Be kind.", (0, ["Be  kind. "] * 4 * size))
+
+
+def other_replies(size: int) -> Work:
+    return proposing("Be kind.", *[(n % size, ["Be curt."]) for n in range(4 * size)])
+
+
+def long_wordings(size: int) -> Work:
+    text = "Ask {{name}} { 7 for a " * size
+    return proposing(text, (0, [f"{text} {word}" for word in ("b", "c", "d")]))
+
+
 WORKS: dict[str, Make] = {
     **{f"a text of {name}": of_text(piece) for name, piece in PIECES.items()},
     "a sentence": one_line,
     "test cases": cases,
     "test cases and words": words_and_cases,
     "test cases with the same words": common_words,
+    "proposals for sentences": many_proposed,
+    "proposals for a sentence": many_wordings,
+    "proposals for other sentences": other_replies,
+    "long proposals": long_wordings,
 }
 CORE = Core(("guard",), WORKS, size=40)
 NOT_GROWING: dict[str, set[str]] = {

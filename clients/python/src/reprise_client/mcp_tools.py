@@ -262,15 +262,17 @@ class Tools:
         last_line: int | None = None,
         max_replays: int | None = None,
         max_cost: float | None = None,
+        model_mutants: bool = False,
         wait_s: float = WAIT_MAX_S,
     ) -> str:
         """Show which sentences of the prompt's draft a test case guards: each is removed or changed, and replayed.
 
         It calls models, which costs money. When it goes on after wait_s seconds (50 at most), read_guard_map returns
         how it ended. suite: the name of a suite, by default all test cases. first_line, last_line: a part of the text.
-        max_replays: 2000 by default. max_cost: US dollars.
+        max_replays: 2000 by default. max_cost: US dollars. model_mutants: a model proposes more changes first.
         """
         given = _given(suite=suite or None, lastLine=last_line, maxReplays=max_replays, maxCost=max_cost)
+        given |= _given(modelMutants=model_mutants or None)
         started = self.instance.post(f"/api/v1/prompts/{prompt_id}/guard-maps", {"firstLine": first_line, **given})
         return self.read_guard_map(started["id"], wait_s)
 

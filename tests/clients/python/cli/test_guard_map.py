@@ -6,6 +6,8 @@ import pytest
 from click.testing import CliRunner
 from reprise_client.cli.guard_map import exit_code, forecast_line, guard_map, made_tests, markdown_lines, report
 
+from tests.fakes.json_server import serving
+
 CASE = {"testCaseId": 7, "name": "Refund | twice"}
 GUARDED = {"operator": "turned", "replaced": "never", "by": "always"}
 
@@ -90,6 +92,34 @@ def test_test_cases_are_made_for_the_sentences_that_sessions_are_offered_for() -
     instance: Any = Instance()
     assert list(made_tests(instance, "/maps/7")) == ["Made 2 test cases for: Never show a code.\\u001b[2J"]
     assert sent == [("/maps/7/test-cases", {"sentence": 3, "sessionIds": ["a", "b"]})]
+
+
+def test_a_model_is_only_asked_for_mutants_with_the_option() -> None:
+    sent: list[Any] = []
+
+    def answer(_method: str, _path: str, _headers: Any, body: Any) -> tuple[int, Any]:
+        sent.append(body)
+        bounds = {"min": 4, "max": 8}
+        return 200, {"sentences": 1, "mutants": 3, "testCases": 1, "replays": bounds, "cost": None}
+
+    with serving(answer) as url:
+        arguments = ["--prompt", "3", "--forecast", "--url", url, "--api-key", "k"]
+        for option in ([], ["--model-mutants"]):
+            answered = CliRunner().invoke(guard_map, [*arguments, *option])
+            assert answered.exit_code == 0, answered.output
+    assert sent == [{"candidate": "draft"}, {"candidate": "draft", "modelMutants": True}]
+
+
+def test_a_report_has_the_error_of_the_model_that_was_asked() -> None:
+    assert [*report(MAP | {"modelError": "It refused.\x1b[2J"})][-1].endswith(
+        "The cost reached $0.50. The model proposed no more mutants: It refused.\\u001b[2J"
+    )
+
+
+def test_long_wordings_of_a_model_are_cut() -> None:
+    mutant = {"operator": "model", "replaced": "a" * 300, "by": "b" * 300}
+    lines = [*report(MAP | {"sentences": [sentence(1, "Be kind.", "guarded", mutant=mutant)]})]
+    assert f"fails with '{'b' * 100}' for '{'a' * 100}': all test cases together" in lines[1]
 
 
 @pytest.mark.parametrize("lines", ["a", "1-", "1-2-3", "-1", "٣"])

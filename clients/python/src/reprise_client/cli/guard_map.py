@@ -51,6 +51,7 @@ def _lines(_ctx: click.Context, _param: click.Parameter, value: str | None) -> t
 @click.option("--detect", type=click.FloatRange(0, 1, min_open=True, max_open=True), help="Share of failures to find.")
 @click.option("--max-replays", type=click.IntRange(1), help="Replays at which the map ends with what it has.")
 @click.option("--max-cost", type=float, help="USD at which the map ends with what it has.")
+@click.option("--model-mutants", is_flag=True, help="Let a model propose up to two more mutants of each sentence.")
 @click.option("--forecast", is_flag=True, help="Only print what the map would play and cost.")
 @click.option("--min-guarded", type=click.FloatRange(0, 1), help="Exit code 1 below this share of guarded sentences.")
 @click.option("--make-tests", is_flag=True, help="Make test cases of sessions about the sentences that no test guards.")
@@ -63,6 +64,7 @@ def guard_map(
     prompt_id: int,
     candidate: str,
     lines: tuple[int, int] | None,
+    model_mutants: bool,
     forecast: bool,
     min_guarded: float | None,
     make_tests: bool,
@@ -80,6 +82,8 @@ def guard_map(
 
     names = {"suite": "suite", "detect": "detect", "max_replays": "maxReplays", "max_cost": "maxCost"}
     body = {names[name]: value for name, value in options.items() if value is not None}
+    if model_mutants:
+        body["modelMutants"] = True
     body["candidate"] = "draft" if candidate == "draft" else {"commitHash": candidate}
     if lines:
         body |= {"firstLine": lines[0], "lastLine": lines[1]}
@@ -163,16 +167,16 @@ def summary(ended: Mapping[str, Any]) -> str:
     found = f"{plural(number, 'sentence')}: {', '.join(states) or 'nothing is known'}."
     cost = usd(ended["costUsd"]) if ended["costUsd"] else "no known cost"
     played = f"{plural(ended['progress']['done'], 'replay')}, {cost}."
-    return " ".join([found, played, *([ended["reason"]] if ended["reason"] else [])])
+    error = f"The model proposed no more mutants: {ended['modelError']}" if ended.get("modelError") else None
+    return " ".join([found, played, *(visible(why) for why in (ended["reason"], error) if why)])
 
 
 def _reason(sentence: Mapping[str, Any]) -> str:
     cases = ", ".join(case["name"] for case in sentence["testCases"][:CASES_MAX])
     if sentence["state"] == "guarded":
         mutant = sentence["mutant"]
-        change = (
-            "without it" if mutant["operator"] == "without" else f"with {mutant['by']!r} for {mutant['replaced']!r}"
-        )
+        by, replaced = (mutant[side][:TEXT_MAX] for side in ("by", "replaced"))
+        change = "without it" if mutant["operator"] == "without" else f"with {by!r} for {replaced!r}"
         return f"fails {change}: {cases or 'all test cases together'}"
     if sentence["state"] == "unguarded":
         return f"answers change without it: {cases}" if cases else "every test passes without it"

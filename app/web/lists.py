@@ -66,7 +66,7 @@ def _page(filters: Mapping[str, str], cursor: str, before: Sequence[str]) -> str
 
 @dataclass(frozen=True, slots=True)
 class ListOrigin:
-    """The list that led to an entry, with its query: a project's sessions, the log of the prompt, or one's finding.
+    """The list that led to an entry, with its query: the sessions of a project, the log of a prompt, or a finding.
 
     Addresses of entries have it as `list`: `sessions?errors=true` for sessions, `status=ok` for a log. `finding` is the
     id of the finding; its query is the score that is asked for.
@@ -78,8 +78,8 @@ class ListOrigin:
 
     @classmethod
     def read(cls, text: str) -> ListOrigin:
-        if found := _FINDING.match(text):
-            return cls(text[found.end() :], finding=found[1])
+        if match := _FINDING.match(text):
+            return cls(text[match.end() :], finding=match[1])
         query = text.removeprefix(_SESSIONS)
         return cls(query, of_sessions=query != text)
 

@@ -1,7 +1,7 @@
 """Creates objects with the parts that their constructors ask for by type.
 
-Only values that have no type of that kind, such as numbers, are named. They are given as a `partial` of the
-constructor, of which mypy checks the names and types; a part always has exactly the type that is asked for.
+Values that no type identifies, such as numbers, are given by their names in a `partial` of the constructor, which mypy
+checks. A part always has exactly the type that is asked for.
 """
 
 from __future__ import annotations

@@ -52,7 +52,8 @@ from app.services.ingest.observed import ObservedService
 from app.services.ingest.openings import OpeningService
 from app.services.ingest.rejections import RefusalService
 from app.services.ingest.service import IngestService
-from app.services.ingest.settling import WORK_S, TurnSettler
+from app.services.ingest.settling import WORK_S as SETTLING_S
+from app.services.ingest.settling import TurnSettler
 from app.services.insight import sums as insight_sums
 from app.services.insight.service import InsightService
 from app.services.insight.sums import InsightCounter
@@ -280,7 +281,7 @@ def _add_data(parts: ServiceParts, backends: Backends) -> None:
     parts.make(partial(InsightCounter, work_time=WorkTime(insight_sums.SWEEP_S, busy)))
     of_fingerprints = WorkTime(fingerprint_making.WORK_S, busy, busy_part=fingerprint_making.BUSY_PART)
     parts.make(partial(FingerprintMaker, work_time=of_fingerprints))
-    parts.make(partial(TurnSettler, work_time=WorkTime(WORK_S, busy)))
+    parts.make(partial(TurnSettler, work_time=WorkTime(SETTLING_S, busy)))
     parts.make(partial(SpanPacker, enabled=compressed, work_time=WorkTime(PACKING_S, busy)))
     parts.make(partial(AdoptionService, checked_config=partial(load, ModelConfigSchema())))
     parts.make(partial(InstructionService, checked_change=partial(load, DraftChangeSchema())))

@@ -21,7 +21,7 @@ T = TypeVar("T")
 log = structlog.get_logger(__name__)
 
 STILL_BEATS = 8
-"""Heartbeats, fewer than sweepers wait for, without which another worker may soon have the claims."""
+"""After so many missed heartbeats another worker may soon have the claims; sweepers wait for some more."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -130,10 +130,11 @@ def _failures(turn: Turn, failed_ids: set[str]) -> Iterator[tuple[ShownSpan, Asi
     """Yield errors of spans not in `failed_ids`. Errors that only repeat the error of an inner call are left out."""
     failed = [span for span in turn.spans if span.error]
     calls = [span for span in failed if span.operation in BARS]
-    known = {span.error for span in calls} | ({"failed"} if calls else set())
-    within = {span.span_id for span in calls}
+    # "failed" is the error of a span that reports none.
+    errors_of_calls = {span.error for span in calls} | ({"failed"} if calls else set())
+    call_ids = {span.span_id for span in calls}
     for span in failed:
-        if span.span_id in failed_ids or (span.span_id not in within and span.error in known):
+        if span.span_id in failed_ids or (span.span_id not in call_ids and span.error in errors_of_calls):
             continue
         title = "The model's call failed" if span.operation in MODEL_CALLS else f"{span.name} failed"
         yield span, Aside(title, span.error or "", "error")

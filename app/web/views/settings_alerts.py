@@ -71,8 +71,9 @@ class AlertView(SettingsPage):
 
     def post(self, visit: Visit, rule_id: int) -> Reply:
         values = asdict(new_rule(visit.form)) | {"enabled": visit.form.flag("enabled")}
-        changed = self.services.alerts.change
-        rule = changed(project_id=visit.project_id, rule_id=rule_id, values=values, actor=visit.actor)
+        rule = self.services.alerts.change(
+            project_id=visit.project_id, rule_id=rule_id, values=values, actor=visit.actor
+        )
         message = (
             "The alert rule starts again: it is evaluated within a minute." if rule.enabled else "The rule is paused."
         )

@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 import structlog
-from sqlalchemy import select
+from sqlalchemy import delete, select, update
 
-from app.models import search
+from app.models import search, spans
+from app.models.compression import ZSTD_1
 from app.models.search import IndexedTurn
 from app.models.spans import TurnKey
 from app.search.words import words_of
@@ -328,6 +329,29 @@ def test_a_turn_that_cannot_be_read_keeps_no_other_from_being_found(
     [several, one] = [entry for entry in logged if entry["event"] == "turns_unreadable"]
     assert (one["project"], one["traces"]) == (filled.project_id, [poisoned])
     assert poisoned in several["traces"]
+
+
+def test_a_turn_that_is_damaged_after_it_was_indexed_keeps_no_other_from_being_found(filled: World) -> None:
+    prompt_id = filled.prompt()
+    damaged = bytes.fromhex(say(filled, prompt_id, "five: a refund of nothing, not possible"))
+    index(filled)
+    of_damaged = spans.spans.c.trace_id == damaged
+    with filled.container.database.write() as connection:
+        connection.execute(update(spans.spans).where(of_damaged).values(body=ZSTD_1 + b"..."))
+    try:
+        with structlog.testing.capture_logs() as logged:
+            by_words = found(filled, "refund")
+            by_phrase = found(filled, '"not possible"')
+    finally:
+        # Other tests look for words in all that is stored.
+        with filled.container.database.write() as connection:
+            connection.execute(delete(spans.spans).where(of_damaged))
+
+    assert sorted(words_of(one)[0] for one in by_words) == ["five", "one"]
+    assert [words_of(one)[0] for one in by_phrase] == ["one"]
+    assert {(entry["event"], entry["project"]) for entry in logged if "traces" in entry} == {
+        ("turns_unreadable", filled.project_id)
+    }
 
 
 def test_an_index_that_is_switched_off_is_removed_and_made_again_when_it_is_on(filled: World) -> None:

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import TypeVar
 
 import structlog
 from sqlalchemy import Connection
@@ -25,6 +26,8 @@ from app.sessions.turn_texts import LoneTurn, texts_in
 from app.work.work_time import WorkTime
 
 log = structlog.get_logger(__name__)
+K = TypeVar("K")
+V = TypeVar("V")
 
 # The clock indexes for `WORK_S` seconds out of `EVERY_S`; the rest of the processor's time is left to ingest.
 WORK_S, EVERY_S = 0.5, 1.5
@@ -111,8 +114,10 @@ class SearchIndexer:
         reading = ReadTurns(read=turns & ~sum(1 << turn.place[1] for turn in listed))
         sizes = sizes_of(connection, project_id=block[0], keys=[turn.key for turn in listed])
         for group in in_groups(listed, sizes):
-            for index, words in _readable_words(connection, block[0], group).items():
-                reading.add(index, words)
+            words = readable(partial(_words_of, connection, block[0]), block[0], group)
+            for turn in group:
+                # Turns that can't be built have no words, so that the other turns can still be indexed.
+                reading.add(turn.place[1], words.get(turn.place[1], set()))
             if len(reading.words) >= WORDS_AT_ONCE or self.work_time.is_over:
                 break
         return reading
@@ -123,24 +128,21 @@ def in_groups(turns: Sequence[IndexedTurn], sizes: Mapping[TurnKey, int]) -> Ite
     return bulk.by_size(turns, lambda turn: max(sizes[turn.key], BYTES_AT_ONCE // TURNS_AT_ONCE), BYTES_AT_ONCE)
 
 
-def _readable_words(
-    connection: Connection, project_id: int, turns: Sequence[IndexedTurn]
-) -> dict[int, set[str] | None]:
-    """Return the words of turns by their index in the block.
+def readable(
+    read: Callable[[Sequence[IndexedTurn]], dict[K, V]], project_id: int, turns: Sequence[IndexedTurn]
+) -> dict[K, V]:
+    """Return what `read` returns for the turns, without turns that can't be read, for example because of a bad disk.
 
-    Turns that can't be built have no words, so that the other turns can still be indexed.
+    These are logged. `project_id` is their project.
     """
     try:
-        return _words_of(connection, project_id, turns)
+        return read(turns)
     except UNREADABLE as error:
         traces = [turn.trace_id.hex() for turn in turns]
         log.error("turns_unreadable", project=project_id, traces=traces, error=str(error), exc_info=error)
     if len(turns) == 1:
-        return {turns[0].place[1]: set()}
-    words: dict[int, set[str] | None] = {}
-    for turn in turns:
-        words |= _readable_words(connection, project_id, [turn])
-    return words
+        return {}
+    return {key: value for turn in turns for key, value in readable(read, project_id, [turn]).items()}
 
 
 def _words_of(connection: Connection, project_id: int, turns: Sequence[IndexedTurn]) -> dict[int, set[str] | None]:

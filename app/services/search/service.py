@@ -15,9 +15,17 @@ from sqlalchemy import Connection
 from app.errors import Invalid
 from app.models import bulk, search, session_list, sessions
 from app.models.search import IndexedTurn
+from app.models.spans import TurnKey
 from app.search.blocks import ALL, TURNS, needed, turns_with, unindexed_in
 from app.search.query import Query, Term, parse
-from app.services.search.indexing import BYTES_AT_ONCE, TURNS_AT_ONCE, SearchIndexer, built_turns, in_groups
+from app.services.search.indexing import (
+    BYTES_AT_ONCE,
+    TURNS_AT_ONCE,
+    SearchIndexer,
+    built_turns,
+    in_groups,
+    readable,
+)
 from app.services.search.turn_numbers import NUMBERED_MAX, turn_numbers
 from app.services.search.turn_sizes import sizes_of
 from app.sessions.turn_texts import Kind, LoneTurn, TurnText, texts_in
@@ -273,12 +281,19 @@ def _turns_before(connection: Connection, project_id: int, first: Iterable[Found
 def _read(
     connection: Connection, project_id: int, turns: Iterator[FoundTurn]
 ) -> Iterator[tuple[FoundTurn, int, list[TurnText]]]:
-    """Yield turns with their bytes and their texts; as many are in memory at once as `in_groups` allows."""
+    """Yield turns with their bytes and their texts; as many are in memory at once as `in_groups` allows.
+
+    Turns that can't be read have no texts.
+    """
+
+    def build(listed: Sequence[IndexedTurn]) -> dict[TurnKey, LoneTurn]:
+        return built_turns(connection, project_id=project_id, listed=listed)
+
     while piece := list(islice(turns, TURNS_AT_ONCE)):
         by_id = {candidate.turn.id: candidate for candidate in piece}
         sizes = sizes_of(connection, project_id=project_id, keys=[candidate.turn.key for candidate in piece])
         for group in in_groups([candidate.turn for candidate in piece], sizes):
-            built = built_turns(connection, project_id=project_id, listed=group)
+            built = readable(build, project_id, group)
             for turn in group:
                 yield by_id[turn.id], sizes[turn.key], _texts(built.pop(turn.key, None))
 

@@ -12,7 +12,7 @@ from app.concurrency.deadline import within
 from app.database.transactions import Database
 from app.errors import Unavailable
 from app.models import schema
-from app.redis_store.broker import QUEUES, REQUEST_QUEUES, workers_seen
+from app.redis_store.broker import QUEUES, REQUEST_QUEUES, queues_without_workers, workers_seen
 from app.services.ingest.storer import Storer, StorerState
 from config.settings import Settings
 
@@ -67,20 +67,24 @@ class Readiness:
         try:
             self.client.ping()
         except redis.RedisError as error:
-            return f"Redis does not answer: {error}."
+            return _redis_away(error)
         return None
 
     def workers_problem(self) -> str | None:
         """Check that every queue needed by requests has a process that fetched messages recently."""
         needed = set(REQUEST_QUEUES).intersection(self.queues)
         try:
-            idle = [queue for queue in sorted(needed) if not workers_seen(self.client, queue)]
+            idle = queues_without_workers(self.client, sorted(needed))
         except redis.RedisError as error:
-            return f"Redis does not answer: {error}."
+            return _redis_away(error)
         return f"No worker was seen on: {', '.join(idle)}." if idle else None
 
     def _storer_states(self) -> Mapping[StorerState, int]:
         return self.storer.states() if self.storer else {}
+
+
+def _redis_away(error: redis.RedisError) -> str:
+    return f"Redis does not answer: {str(error).rstrip('.')}."
 
 
 def _words(states: Mapping[StorerState, int]) -> str:

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Iterator
+from unittest.mock import patch
 
 import dramatiq
 import fakeredis
@@ -10,7 +11,7 @@ import pytest
 
 from app.concurrency.quotas import Quota
 from app.metrics import Metrics, registry
-from app.redis_store.broker import QUEUES, WakingBroker, build_broker, workers_seen
+from app.redis_store.broker import QUEUES, WakingBroker, build_broker, queues_without_workers, workers_seen
 from app.redis_store.clients import connect
 from app.redis_store.keys import QueueKeys
 from app.redis_store.middleware import QueueMetrics
@@ -95,6 +96,15 @@ def test_a_stopped_worker_is_seen_no_longer(broker: WakingBroker, client: fakere
     wait_until(lambda: workers_seen(client, "spans"), "a worker")
     worker.stop()
     assert workers_seen(client, "spans") == 0
+
+
+def test_queues_without_workers_need_two_round_trips(client: fakeredis.FakeRedis) -> None:
+    with (
+        patch.object(client, "execute_command", wraps=client.execute_command) as command,
+        patch.object(client, "pipeline", wraps=client.pipeline) as pipeline,
+    ):
+        assert queues_without_workers(client, QUEUES) == list(QUEUES)
+    assert (command.call_count, pipeline.call_count) == (1, 1)
 
 
 @pytest.mark.slow

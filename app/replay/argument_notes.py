@@ -4,43 +4,55 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from datetime import date
 from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from app.replay.clocks import clock_of, meet_at_midnight
+from app.replay.arithmetic import arithmetic_form, is_dice
+from app.replay.clocks import clock_of, is_day_and_midnight, meet_at_midnight
 from app.replay.code_forms import code_note, steps_of_code
 from app.replay.compare import equal, part_of
 from app.replay.forms import instant_of, same_instant, scalar_form
 from app.replay.kinds import FIXED_BY_SCHEMA, SHELL_KEYS, is_language, key_of, schema_at
-from app.replay.measures import seconds_of, with_plain_measures
+from app.replay.measures import amount_of, seconds_of, with_plain_measures
 from app.replay.ranges import contains_range
 from app.replay.reader import Reader
 from app.replay.schedules import schedule_form
+from app.replay.spans import interval_of
 from app.replay.tables import words
 from app.replay.types import Effect, StringKind
-from app.replay.value_notes import list_note, text_note
+from app.replay.value_notes import is_in_other_order, is_same_address, list_note, text_note
 from app.timestamps import zone_names
 
 SCHEMA_STEPS = 10  # to find the schema of a place
 _LONGEST_OF_VALUES = 100  # characters
 _ZONE_KEYS = ("timeZone", "timezone", "time_zone", "tz", "timezone_id", "zone")
+_START_KEYS = ("start", "dtstart", "start_time", "startTime", "starts_at", "start_at", "start_date", "startDate")
+_DAY = re.compile(r"\d{4}-\d\d-\d\d(?!\d)")
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 _FORM = "the same value in another form"
 _RANGE = "an end of a range that contains the recorded one"
 _WORDED = {"code": "other code", "prose": "other words", "search": "other words of a search"}
 _SIZE_KEYS, _ABOUT_KEYS = words("keys", "size"), words("keys", "about")
+_ARITHMETIC_KEYS = words("keys", "arithmetic")
+_LONGEST_DESCRIPTION = 300  # characters
+_VALUE = "[\"'`]?([^\\s\"'`,;()]++)[\"'`]?"
+_DEFAULT = re.compile(
+    rf"\bdefaults?(?: value)?(?: is| to|:|=| =)? ?{_VALUE}|{_VALUE}(?: is the default\b|,? by default\b| \(default\))",
+    re.IGNORECASE,
+)
 
 
 class ArgumentNotes:
     """Notes on the values of one call; each is "" for values that are simply different.
 
-    `schema` is that of all arguments, `arguments` are those of one of the calls.
+    `schema` is that of all arguments, `calls` are those of the recorded call and of the produced one.
     """
 
-    def __init__(self, schema: Mapping[str, Any], effect: Effect, arguments: Any, reader: Reader) -> None:
-        self._schema, self._effect, self._reader, self._arguments = schema, effect, reader, arguments
-        keys = arguments if isinstance(arguments, dict) else ()
+    def __init__(self, schema: Mapping[str, Any], effect: Effect, calls: tuple[Any, Any], reader: Reader) -> None:
+        self._schema, self._effect, self._reader, self._calls = schema, effect, reader, calls
+        keys = calls[0] if isinstance(calls[0], dict) else ()
         self._has_command = any(key.lower() in SHELL_KEYS for key in keys)
 
     def of_given(self, path: Sequence[str], given: Any) -> str:
@@ -55,6 +67,10 @@ class ArgumentNotes:
             return "only defaults of the schema in one call, and left out of the other"
         if note := self._of_key(path, given):
             return f"{note}, which only one call has"
+        if self._is_zone_of_offset(path, given):
+            return "the time zone in one call, and its offset from UTC in the other"
+        if described := self._described_default(path, given):
+            return f'the default by the description "{described}", and left out of the other'
         if self._is_default_in_other_order(path, given):
             return "the default of the schema in another order, and left out of the other"
         return self._of_optional(path, given)
@@ -72,8 +88,15 @@ class ArgumentNotes:
     def of_texts(self, path: Sequence[str], kind: StringKind, left: str, right: str) -> str:
         """Return how two texts may mean the same; `kind` is that of both."""
         self._spend_on(left, right)
-        if (schedule := schedule_form(left)) is not None and schedule == schedule_form(right):
+        if self._is_same_schedule(path, left, right):
             return "the same schedule, written differently"
+        if (form := arithmetic_form(left)) and (is_dice(left) or key_of(path).lower() in _ARITHMETIC_KEYS):
+            is_same = form == arithmetic_form(right)
+            return "the same expression, written differently" if is_same else _WORDED["code"] * (self._effect == "read")
+        if is_same_address(left, right):
+            return "the same address of IP, written differently"
+        if is_in_other_order(left, right):
+            return "the same named entries, in another order"
         if kind == "code":
             self._reader.budget.spend(steps_of_code(left, right))
             return code_note(left, right) or (_WORDED[kind] if self._effect == "read" else "")
@@ -91,9 +114,13 @@ class ArgumentNotes:
             return _FORM
         if same_instant(left, right) or ((clock := clock_of(left)) and clock == clock_of(right)):
             return _FORM
+        if is_day_and_midnight(left, right):
+            return "a day, and the midnight with which it begins"
         if meet_at_midnight(left, right):
             return "the end of a day, and the begin of the next one"
-        if with_plain_measures(left) == with_plain_measures(right) or _same_time(left, right):
+        if (interval := interval_of(left)) and interval == interval_of(right):
+            return "the same interval, by its end and by its duration"
+        if _is_same_amount(left, right):
             return "the same amount in another unit"
         if _is_same_time(left, right, self._zone(path)):
             return "the same time, with and without its offset from UTC"
@@ -117,20 +144,66 @@ class ArgumentNotes:
     def _of_range(self, path: Sequence[str], left: Any, right: Any) -> str:
         if self._effect != "read" or not path:
             return ""
-        siblings = self._siblings(path)
+        siblings = self._siblings(path, self._calls[0])
         self._reader.budget.spend(len(siblings))
         return _RANGE if siblings and contains_range(path[-1], siblings, left, right) else ""
 
+    def _is_same_schedule(self, path: Sequence[str], left: str, right: str) -> bool:
+        if schedule_form(left) is None or schedule_form(right) is None:
+            return False
+        first, other = (self._start(path, call) for call in self._calls)
+        return bool(schedule_form(left, first) == schedule_form(right, other))
+
+    def _start(self, path: Sequence[str], call: Any) -> date | None:
+        """Return the day of a call on which what it repeats begins, next to the rule; None without one."""
+        while path and path[-1].isdecimal():
+            path = path[:-1]
+        siblings = self._siblings(path, call) if path else {}
+        start = next((siblings[key] for key in _START_KEYS if key in siblings), None)
+        if isinstance(start, dict):
+            start = start.get("dateTime") or start.get("date")
+        if not isinstance(start, str) or not _DAY.match(start):
+            return None
+        try:
+            return date.fromisoformat(start[:10])
+        except ValueError:
+            return None
+
     def _zone(self, path: Sequence[str]) -> str:
-        """Return the time zone next to a value; "" without one."""
-        siblings = self._siblings(path) if path else {}
+        """Return the time zone next to a recorded value; "" without one."""
+        siblings = self._siblings(path, self._calls[0]) if path else {}
         zones = (siblings.get(key) for key in _ZONE_KEYS)
         return next((zone for zone in zones if isinstance(zone, str)), "")
 
-    def _siblings(self, path: Sequence[str]) -> Mapping[str, Any]:
-        """Return the object that has the value at a path; an empty one if a list has it."""
+    def _is_zone_of_offset(self, path: Sequence[str], zone: Any) -> bool:
+        """Return whether the call without this time zone has times next to its place, all with the zone's offset."""
+        if key_of(path) not in _ZONE_KEYS or not isinstance(zone, str) or zone not in zone_names():
+            return False
+        without = [part for part in (self._siblings(path, call) for call in self._calls) if path[-1] not in part]
+        texts = [text for part in without for text in part.values() if isinstance(text, str)]
+        self._spend_on(*texts)
+        times = [moment for text in texts if (moment := instant_of(text.strip()))]
+        return bool(times) and all(
+            moment.tzinfo is not None and moment.astimezone(ZoneInfo(zone)).utcoffset() == moment.utcoffset()
+            for moment in times
+        )
+
+    def _described_default(self, path: Sequence[str], given: Any) -> str:
+        """Return the description in which the schema calls a value the default; "" without such."""
+        if isinstance(given, dict | list) or not self._may_be_left_out(path):
+            return ""
+        schema = schema_at(self._schema, path)
+        described = schema.get("description")
+        if not isinstance(described, str) or len(described) > _LONGEST_DESCRIPTION or "default" in schema:
+            return ""
+        self._spend_on(described)
+        named = (text.rstrip(".") for parts in _DEFAULT.findall(described) for text in parts)
+        return described if any(text and scalar_form(text) == scalar_form(given) for text in named) else ""
+
+    def _siblings(self, path: Sequence[str], arguments: Any) -> Mapping[str, Any]:
+        """Return the object of a call that has the value at a path; an empty one if a list has it."""
         self._reader.budget.spend(SCHEMA_STEPS + len(path))
-        siblings: Any = self._arguments
+        siblings: Any = arguments
         for name in path[:-1]:
             siblings = part_of(siblings, int(name) if isinstance(siblings, list) and name.isdecimal() else name)
         return siblings if isinstance(siblings, dict) else {}
@@ -209,6 +282,12 @@ def _is_same_time(left: str, right: str, zone: str) -> bool:
     if not zone:
         return local == instant.replace(tzinfo=None)
     return zone in zone_names() and local.replace(tzinfo=ZoneInfo(zone)) == instant
+
+
+def _is_same_amount(left: str, right: str) -> bool:
+    amount = amount_of(left)
+    is_plain = with_plain_measures(left) == with_plain_measures(right)
+    return is_plain or (amount is not None and amount == amount_of(right)) or _same_time(left, right)
 
 
 def _same_time(left: str, right: str) -> bool:

@@ -16,6 +16,8 @@ from app.replay.kinds import key_of, kind_of, schema_at, words_of
 from app.replay.matchers import Matcher
 from app.replay.places import RankedMatchers, matches, places
 from app.replay.reader import Reader
+from app.replay.schedules import same_rule
+from app.replay.spans import same_duration
 from app.replay.tables import words
 from app.replay.texts.facts import Facts, compare_facts
 from app.replay.texts.sources import Sources
@@ -120,7 +122,7 @@ class _Weighing:
         self.failed, self.open, self.facts = list[Difference](), list[OpenDifference](), list[Facts]()
         self._recorded, self._produced = recorded, produced
         self._rules, self._reader, self._sources, self._evidence = rules, reader, sources, evidence
-        self._notes = ArgumentNotes(rules.schema, rules.effect, recorded, reader)
+        self._notes = ArgumentNotes(rules.schema, rules.effect, (recorded, produced), reader)
         self._lists: dict[tuple[str, ...], bool] = {}  # whether a list, by its path, has a note
 
     @property
@@ -161,7 +163,7 @@ class _Weighing:
             if note := self._notes.of_given(path, given):
                 self._add(difference, note)
                 return
-        elif schema.get("format") == "date-time" and same_instant(left, right):
+        elif _is_equal(schema, left, right):
             return
         elif note := self._note(path, schema, left, right):
             self._add(difference, note)
@@ -239,6 +241,13 @@ class _Weighing:
     def _compare_facts(self, left: str, right: str) -> Facts:
         self.facts.append(compare_facts(left, right, self._sources(), keep_said=True))
         return self.facts[-1]
+
+
+def _is_equal(schema: Mapping[str, Any], left: Any, right: Any) -> bool:
+    """Return True if two texts are one instant or duration by the schema's format, or one rule of a calendar."""
+    if schema.get("format") == "date-time":
+        return same_instant(left, right)
+    return same_duration(left, right) if schema.get("format") == "duration" else same_rule(left, right)
 
 
 def join_facts(parts: Sequence[Facts]) -> Facts | None:

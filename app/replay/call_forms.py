@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
 from app.replay.calls import PROGRAM_KEYS, program_of
 from app.replay.code_forms import code_note, steps_of_code
 from app.replay.compare import equal
+from app.replay.edit_forms import is_same_edit
 from app.replay.graphql import is_graphql
 from app.replay.graphql_forms import graphql_form
 from app.replay.kinds import SHELL_KEYS
@@ -16,6 +18,15 @@ from app.replay.request_forms import request_form
 from app.values.budget import WorkBudget
 from app.values.json import MAX_DEPTH
 
+_SECONDS: dict[str, Decimal | int] = {
+    "weeks": 604_800,
+    "days": 86_400,
+    "hours": 3600,
+    "minutes": 60,
+    "seconds": 1,
+    "milliseconds": Decimal("0.001"),
+}
+_MOST_UNITS = 1_000_000_000
 _STEPS = 1_000  # to read a document, an address or a command of usual length
 _STEPS_OF_A_MEMBER = 3  # to read a header or a parameter, sort it and write it
 _OF_GRAPHQL = frozenset(("variables", "operationname", "operation_name"))
@@ -32,7 +43,21 @@ def call_note(name: str, recorded: Any, produced: Any, budget: WorkBudget) -> st
         return "the same operation of GraphQL, written differently"
     if _is_same(_request(recorded, budget), _request(produced, budget), budget):
         return "the same request, written differently"
+    if is_same_edit(recorded, produced, budget):
+        return "the same edit, with more of the text around it"
+    if _is_same(_length_of_time(recorded), _length_of_time(produced), budget):
+        return "the same length of time, in other units"
     return _note_of_words(name, recorded, produced, budget)
+
+
+def _length_of_time(call: Mapping[str, Any]) -> list[Any] | None:
+    """Return the seconds of a call's hours, minutes and other units, with its other arguments; None without such."""
+    given = {key: call[key] for key in _SECONDS if call.get(key) is not None}
+    is_number = (isinstance(value, int | float) and not isinstance(value, bool) for value in given.values())
+    if not given or not all(is_number) or not all(0 <= value <= _MOST_UNITS for value in given.values()):
+        return None
+    seconds = sum((Decimal(repr(value)) * _SECONDS[key] for key, value in given.items()), Decimal())
+    return [str(seconds.normalize()), {key: value for key, value in call.items() if key not in _SECONDS}]
 
 
 def _spend_on_members(value: Any, budget: WorkBudget, *, levels: int) -> None:

@@ -11,7 +11,7 @@ from app.replay.graphql import graphql_reads, is_graphql
 from app.replay.kinds import SHELL_KEYS, is_sql
 from app.replay.programs import PROGRAMS_WITH_SUBCOMMANDS
 from app.replay.requests import request_reads
-from app.replay.statements import is_statement, sql_reads
+from app.replay.statements import is_sql_or_listing, is_statement, sql_reads
 from app.replay.tables import words
 from app.replay.tool_names import (
     ACTING_ELSEWHERE,
@@ -21,7 +21,7 @@ from app.replay.tool_names import (
     is_named_for_an_action,
     words_of_name,
 )
-from app.replay.wrapped import Wrapped, operation_reads, wrapped_call
+from app.replay.wrapped import Wrapped, model_reads, operation_reads, wrapped_call
 
 _BESIDE, _BESIDE_SQL, _NOT_BESIDE = (words("keys", name) for name in ("beside", "beside_sql", "not_beside"))
 _WORDS_FOR_PEOPLE = words("prose", "keys") | words("prose", "messages")
@@ -33,18 +33,22 @@ _SHELLS = words("keys", "shells")
 _SENDING, _CALLING = words("requests", "named"), words("requests", "calling")
 _OTHER_ACTIONS = ACTING_VERBS - _CALLING
 _MOST_WRAPPED = 3  # tools that call one another, before the one that is looked at
+_FOR_SQL = words("keys", "for_sql")
 _STATEMENT_KEYS = _SQL_KEYS - words("keys", "search")  # of which a text is a statement, whatever its first word is
+_CLIENTS = {"redis": "redis-cli"}  # servers, of which a tool has the name, and the programs with their commands
+_PROGRAMS = PROGRAMS_WITH_SUBCOMMANDS | frozenset(_CLIENTS.values())
 _LISTS = ("commands", "cmds")  # keys of several commands, of which each is a text
 _RUNS = frozenset(("run", "execute", "cli", "command", "cmd", "tool", "shell"))
 _MAY_TELL = (ACTING_OR_NAMED | ACTING_ELSEWHERE | _WORDS_FOR_PEOPLE) - _RUNS
 _LAST_PART = re.compile(r"[^/.:]*\Z")
 
 
-def call_reads(name: str, arguments: Any, *, runs_only: bool) -> bool | None:
+def call_reads(name: str, arguments: Any, *, runs_only: bool, has_operations: bool = False) -> bool | None:
     """Return whether the command, statement, request or inner call of a call only reads; None for a call without one.
 
     `name` is that of the tool, which may be a program that gets arguments, such as `kubectl`. If it `runs_only` what
     the caller writes, other arguments, such as a host, make no difference; otherwise only known ones may be there.
+    If the tool `has_operations`, its argument `operation` is one that its schema lists, whatever its name is.
     """
     for _ in range(_MOST_WRAPPED):
         if not isinstance(arguments, dict):
@@ -56,7 +60,9 @@ def call_reads(name: str, arguments: Any, *, runs_only: bool) -> bool | None:
         words_of_tool = {*words_of_name(name)}
         call = wrapped_call(keys, arguments) if runs_only or _is_for(_CALLING, words_of_tool) else None
         if call is None:
-            is_open = runs_only or ACTING_VERBS.isdisjoint(words_of_tool)
+            is_open = runs_only or has_operations or ACTING_VERBS.isdisjoint(words_of_tool)
+            if (is_open or _is_for(_CALLING, words_of_tool)) and model_reads(keys, arguments):
+                return True
             return True if is_open and operation_reads(keys, arguments) else None
         if effect_of_name(call[0]) == "read":
             return _reads_inside(call)
@@ -74,11 +80,12 @@ def _reads(name: str, keys: Mapping[str, str], arguments: Mapping[str, Any], *, 
         return _of_program(program, arguments[key]) and _may_be_beside(keys, {key}, _BESIDE, runs_only=runs_only)
     if key := _first(keys, arguments, SHELL_KEYS) or _text_of_shell(name, keys, arguments):
         return _command_reads(keys[key], arguments[key]) and _may_be_beside(keys, {key}, _BESIDE, runs_only=runs_only)
+    is_stated = is_sql if _FOR_SQL.isdisjoint(words_of_name(name)) else is_sql_or_listing
     texts = {
         key: text
         for key, lower in keys.items()
         if isinstance(text := arguments[key], str) and text.strip() and lower in _QUERY_KEYS
-        if is_graphql(text) or (lower in _SQL_KEYS and (runs_only or lower in _STATEMENT_KEYS or is_sql(text)))
+        if is_graphql(text) or (lower in _SQL_KEYS and (runs_only or lower in _STATEMENT_KEYS or is_stated(text)))
     }
     if not texts:
         return _of_content(name, keys, arguments, runs_only=runs_only)
@@ -150,8 +157,8 @@ def _command_reads(key: str, command: Any) -> bool:
 def program_of(name: str) -> str:
     """Return the program that a tool is named after, as in `kubectl` and `run_git`; "" for other tools."""
     last = _LAST_PART.search(name.rpartition("__")[2])
-    parts = {part for part in re.split(r"[_\s]+", last[0].lower()) if part} if last else set()
-    programs = PROGRAMS_WITH_SUBCOMMANDS.intersection(parts)
+    parts = {_CLIENTS.get(part, part) for part in re.split(r"[_\s]+", last[0].lower()) if part} if last else set()
+    programs = _PROGRAMS.intersection(parts)
     return next(iter(programs)) if len(programs) == 1 and parts - programs <= _RUNS else ""
 
 

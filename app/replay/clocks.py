@@ -32,3 +32,10 @@ def meet_at_midnight(left: str, right: str) -> bool:
     before, after = sorted((first, other))
     is_last = (before.hour, before.minute) == (23, 59) and before.second in (0, 59)
     return is_last and after.time() == time() and timedelta() < after - before <= _MINUTE
+
+
+def is_day_and_midnight(left: str, right: str) -> bool:
+    """Return whether one of two texts is a day, and the other one the midnight with which it begins."""
+    day, time_of_day = sorted((left.strip(), right.strip()), key=len)
+    moment = instant_of(time_of_day)
+    return moment is not None and moment.time() == time() and moment.date().isoformat() == day

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from app.replay.clocks import by_day
 from app.replay.command_forms import is_same_command
 from app.replay.commands import command_words
+from app.replay.edit_forms import patch_form
 from app.replay.forms import path_form
 from app.replay.kinds import LONGEST, is_sql
 from app.replay.request_forms import address_form
@@ -76,7 +77,12 @@ def _number(text: str) -> float:
 
 
 def _program(text: str) -> str:
-    """Return the syntax tree of a program of Python, without comments; "" for other texts."""
+    """Return the syntax tree of a program of Python, without comments; "" for other texts.
+
+    In a formula of one line `^` may be a power, which binds stronger than it does in Python.
+    """
+    if "^" in text and "\n" not in text.strip():
+        return ""
     try:
         return ast.dump(ast.parse(text))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -97,5 +103,6 @@ _FORMS: tuple[tuple[Callable[[str], object], str], ...] = (
     (_program, "the same program, written differently"),
     (_json_form, "the same JSON, written differently"),
     (_formula, "the same formula, with other white space"),
+    (patch_form, "the same patch, with other heads"),
     (_command, "the same command, with other quotes or white space"),
 )

@@ -14,6 +14,7 @@ from app.replay.requests import METHOD_KEYS
 from app.replay.secret_reads import reads_secret
 from app.replay.tool_names import effect_of_name
 from app.replay.types import DeclaredEffect, Effect, OnMissing, Permission, StringKind, TestCase, ToolRules
+from app.replay.wrapped import OPERATION, OPERATION_KEYS
 from app.values.composed import composed
 
 EffectFrom = Literal["test_case", "prompt", "annotation", "name", "unknown"]
@@ -67,9 +68,23 @@ class Tool(msgspec.Struct, frozen=True, rename="camel"):
 
     def decided_by(self, arguments: Any) -> bool | None:
         """Return whether what a call runs, sends or calls only reads; None for a call without such."""
-        if isinstance(arguments, dict) and (defaults := self._default_method(arguments)):
-            arguments = {**arguments, **defaults}
-        return call_reads(self.name, arguments, runs_only=self.declared == "by_call")
+        if not isinstance(arguments, dict):
+            return None
+        arguments = {**arguments, **self._default_method(arguments)}
+        runs_only = self.declared == "by_call"
+        if key := self._key_of_operation(arguments):
+            others = {name: value for name, value in arguments.items() if name != key}
+            named = {OPERATION: arguments[key], **others}
+            if call_reads(self.name, named, runs_only=runs_only, has_operations=True):
+                return True
+        return call_reads(self.name, arguments, runs_only=runs_only)
+
+    def _key_of_operation(self, arguments: Mapping[str, Any]) -> str:
+        """Return the one argument of which the schema lists the operations of the tool, such as `view` and `create`."""
+        keys = [key for key in arguments if key in OPERATION_KEYS]
+        listed = schema_at(self.schema, (keys[0],)).get("enum") if len(keys) == 1 else None
+        is_one_of = isinstance(listed, list) and len(listed) > 1 and arguments[keys[0]] in listed
+        return keys[0] if is_one_of else ""
 
     def _default_method(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return the default of the schema for the method of a request, if the call leaves it out."""

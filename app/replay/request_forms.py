@@ -16,6 +16,7 @@ from app.replay.texts.sources import json_of
 _PORTS = {"http": ":80", "https": ":443"}
 _BASES = words("requests", "base")
 _DEFAULTS: dict[str, str] = TABLES["requests"]["defaults"]
+_ENCODED = re.compile("%([0-9A-Fa-f]{2})")
 _FORM = re.compile(r"[\w.\-%+\[\]]++=[^&\s]*+(?:&[\w.\-%+\[\]]++=[^&\s]*+)*+")
 
 Address = tuple[str, str, str, tuple[tuple[str, str], ...], str]
@@ -29,7 +30,26 @@ def address_form(text: str, parameters: tuple[tuple[str, str], ...] = ()) -> Add
         return None
     pairs = tuple(sorted((*parse_qsl(parts.query, keep_blank_values=True), *parameters)))
     host = parts.netloc.lower().removesuffix(_PORTS.get(parts.scheme, ""))
-    return parts.scheme, host, parts.path.rstrip("/"), pairs, parts.fragment
+    return parts.scheme, host, _path_form(parts.path).rstrip("/"), pairs, parts.fragment
+
+
+def _path_form(path: str) -> str:
+    """Return a path in its normal form (RFC 3986, 6.2.2): no dots, and no signs encoded that need not be."""
+    plain = _ENCODED.sub(_decoded, path)
+    if plain[:1] != "/":
+        return plain
+    segments = list[str]()
+    for segment in plain[1:].split("/"):
+        if segment == "..":
+            del segments[-1:]
+        elif segment != ".":
+            segments.append(segment)
+    return f"/{'/'.join(segments)}"
+
+
+def _decoded(encoded: re.Match[str]) -> str:
+    char = chr(int(encoded[1], 16))
+    return char if char.isascii() and (char.isalnum() or char in "-._~") else encoded[0].upper()
 
 
 def request_form(arguments: Mapping[str, Any]) -> tuple[Any, ...] | None:
@@ -50,7 +70,16 @@ def request_form(arguments: Mapping[str, Any]) -> tuple[Any, ...] | None:
     content = (body or None) if read is None else read
     place = address_form(whole, pairs)
     named = sorted(_headers(sent, content, place[1] if place else ""))
-    return method.upper(), place, named, content, others
+    is_form = (
+        isinstance(content, str) and _FORM.fullmatch(content) and not any(name == "content-type" for name, _ in named)
+    )
+    return (
+        method.upper(),
+        place,
+        named,
+        sorted(parse_qsl(content, keep_blank_values=True)) if is_form else content,
+        others,
+    )
 
 
 def _headers(sent: tuple[tuple[str, str], ...], content: Any, host: str) -> Iterator[tuple[str, str]]:

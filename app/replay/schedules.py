@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import date
 from typing import Any
 
 _LONGEST = 500  # characters
@@ -20,11 +21,15 @@ _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 _DAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"]
 _NUMBERS = {**{name: n for n, name in enumerate(_MONTHS, start=1)}, **{name: n for n, name in enumerate(_DAYS)}}
 _PART = re.compile(r"(?:(\*|\?)|([a-z]{3}|\d{1,2})(?:-([a-z]{3}|\d{1,2}))?)(?:/([1-9]\d?))?")
-_RULE = re.compile(r"(?:RRULE:)?((?:[A-Z-]{2,20}=[\w,+-]{1,200};?){1,20})")
+_RULE = re.compile(r"(?:RRULE:)?((?:[A-Z-]{2,20}=[A-Z0-9,+-]{1,200}(?:;|\Z)){1,20})")
+_DEFAULTS = (("INTERVAL", "1"), ("WKST", "MO"))
 
 
-def schedule_form(text: str) -> Any:
-    """Return when a schedule repeats, equal for equal schedules; None for a text that is none."""
+def schedule_form(text: str, start: date | None = None) -> Any:
+    """Return when a schedule repeats, equal for equal schedules; None for a text that is none.
+
+    A weekly rule without a day repeats on that of its `start`, if that is known (RFC 5545, 3.3.10).
+    """
     if len(text) > _LONGEST:
         return None
     plain = text.strip()
@@ -32,13 +37,36 @@ def schedule_form(text: str) -> Any:
     if len(fields) == len(_BOUNDS):
         times = [_field(field, *bounds) for field, bounds in zip(fields, _BOUNDS, strict=True)]
         return None if None in times else tuple(times)
-    if "FREQ=" in plain.upper() and (rule := _RULE.fullmatch(plain.upper())):
-        return frozenset((name, frozenset(values.split(","))) for name, _, values in _parts(rule[1]))
-    return None
+    form = _rule_form(plain.upper())
+    if (
+        form
+        and start
+        and ("FREQ", frozenset({"WEEKLY"})) in form
+        and not any(name.startswith("BY") for name, _ in form)
+    ):
+        return form | {("BYDAY", frozenset({_DAYS[start.isoweekday() % 7][:2].upper()}))}
+    return form
 
 
-def _parts(rule: str) -> list[tuple[str, str, str]]:
-    return [part.partition("=") for part in rule.split(";") if part]
+def same_rule(left: Any, right: Any) -> bool:
+    """Return True if two texts are one rule of RFC 5545 (3.3.10), of which the parts and their values have no order."""
+    if not isinstance(left, str) or not isinstance(right, str) or max(len(left), len(right)) > _LONGEST:
+        return False
+    is_named = left.startswith("RRULE:")
+    return (
+        is_named == right.startswith("RRULE:") and (rule := _rule_form(left)) is not None and rule == _rule_form(right)
+    )
+
+
+def _rule_form(text: str) -> Any:
+    """Return the parts of a rule but for the defaults; None for other texts."""
+    rule = _RULE.fullmatch(text) if "FREQ=" in text else None
+    parts = [part.partition("=") for part in rule[1].split(";") if part] if rule else []
+    if len({name for name, _, _ in parts}) < len(parts) or not parts:
+        return None
+    return frozenset(
+        (name, frozenset(values.split(","))) for name, _, values in parts if (name, values) not in _DEFAULTS
+    )
 
 
 def _field(text: str, least: int, most: int) -> tuple[bool, frozenset[int]] | None:

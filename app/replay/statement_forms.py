@@ -18,6 +18,7 @@ _DOLLAR_QUOTE = re.compile(r"\$\w*\$")
 _PLAIN_NAME = re.compile(r"`([^\W\d]\w*+)`|\"([^\W\dA-Z][^\WA-Z]*+)\"")
 _BRACKETED_NAME = re.compile(r"(?<!\w)\[([^\W\d]\w*+)\]")
 _DATE = re.compile(r"'\d{4}-\d\d-\d\d[^']*'")
+_DAY = re.compile(r"'\d{4}-\d\d-\d\d'")
 _TIME = re.compile(r"'(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d)(?::00(?:\.0{1,9})?)?'")
 _DATE_TYPES = frozenset(("date", "timestamp", "datetime", "timestamptz"))
 _NUMBER = re.compile(r"'(0|[1-9]\d{0,30})'")
@@ -124,20 +125,28 @@ def _without_types(words: Sequence[str]) -> Iterator[str]:
     at = 0
     while at < len(words):
         match words[at : at + 5]:
-            case ["cast", "(", literal, kind, ")"] if kind in _DATE_TYPES and _DATE.fullmatch(literal):
+            case ["cast", "(", literal, kind, ")"] if _is_of_type(literal, kind):
                 yield literal
                 at += 5
-            case [literal, ":", ":", kind, *_] if kind in _DATE_TYPES and _DATE.fullmatch(literal):
+            case ["date", "(", literal, ")", *_] if _is_of_type(literal, "date"):
+                yield literal
+                at += 4
+            case [literal, ":", ":", kind, *_] if _is_of_type(literal, kind):
                 yield literal
                 at += 4
             case ["set", name, "to", *_]:  # as PostgreSQL may write `=`
                 yield from ("set", name, "=")
                 at += 3
-            case [kind, literal, *_] if kind in _DATE_TYPES and _DATE.fullmatch(literal):
+            case [kind, literal, *_] if _is_of_type(literal, kind):
                 at += 1
             case [word, *_]:
                 yield word
                 at += 1
+
+
+def _is_of_type(literal: str, kind: str) -> bool:
+    """Return whether a quoted time keeps all of it as this type: a date has no hours."""
+    return kind in _DATE_TYPES and (_DAY if kind == "date" else _DATE).fullmatch(literal) is not None
 
 
 def _grouped(words: Sequence[str]) -> list[Item]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from app.replay.kinds import LONGEST
+from app.replay.kinds import LONGEST, is_sql
 from app.replay.tables import words
 
 SQL_TEXT = re.compile(r"'(?:[^']|'')*+'|\"[^\"]*+\"|`[^`]*+`|--(?:\s[^\n]*+|\Z)|(?s:/\*.*?(?:\*/|\Z))")
@@ -24,6 +24,13 @@ _SIGN_OF_SQL = re.compile(
 )
 _DEFINITION = re.compile(
     r"\s*+(?:(?:create|alter|drop|refresh|reindex)\s++(?:or\s++replace\s++)?|comment\s++on\s++)([a-z]++)\s",
+    re.IGNORECASE,
+)
+_LISTING = re.compile(
+    r"\s*+(?:show\s++(?:full\s++|extended\s++)?(?:tables|databases|schemas|columns|fields|index(?:es)?|keys|views|triggers"
+    r"|create\s++(?:table|view)|table\s++status|status|variables|(?:full\s++)?processlist|grants|engines)\b"
+    r"|desc(?:ribe)?\s++(?:table\s++)?[\w.\"`]++\s*+;?\s*\Z|explain\s++(?:analyze\s++|verbose\s++|query\s++plan\s++)?(?:select|with)\s"
+    r"|pragma\s++\w|values\s*+\()",
     re.IGNORECASE,
 )
 _OBJECTS = words("sql", "objects")
@@ -52,6 +59,11 @@ def is_statement(text: str) -> bool:
         return False
     plain = SQL_TEXT.sub(" ", text)
     return text[begin.start(1) :].startswith(("SELECT", "WITH")) or _SIGN_OF_SQL.search(plain) is not None
+
+
+def is_sql_or_listing(text: str) -> bool:
+    """Return True for SQL, and for a text that shows what a database has, such as `show tables`."""
+    return is_sql(text) or _LISTING.match(text) is not None
 
 
 def is_definition(text: str) -> bool:

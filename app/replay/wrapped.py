@@ -12,6 +12,9 @@ from app.replay.tool_names import effect_of_name, words_of_name
 
 _TOOL, _ARGUMENTS, _RPC_READS = (words("requests", name) for name in ("tool", "arguments", "rpc_reads"))
 _OPERATION, _OPERATIONS, _MORE = (words("requests", name) for name in ("operation", "operations", "more"))
+OPERATION = "operation"
+OPERATION_KEYS = _OPERATION | {"command"}
+_MODEL_READS, _OF_MODEL = words("requests", "model_reads"), words("requests", "of_model")
 _LONGEST = 200  # characters of the name of an operation
 
 Wrapped = tuple[str, Any]
@@ -48,6 +51,13 @@ def operation_reads(keys: Mapping[str, str], arguments: Mapping[str, Any]) -> bo
     reads = words_of_it[:1] == words_of_it or effect_of_name(operations[0]) == "read"
     is_more = any(lower in _MORE and arguments[key] for key, lower in keys.items())
     return reads and not _OPERATIONS.isdisjoint(words_of_it[:1]) and not is_more
+
+
+def model_reads(keys: Mapping[str, str], arguments: Mapping[str, Any]) -> bool:
+    """Return whether a call names a model and one of the methods with which Odoo's models are read."""
+    known = {lower: arguments[key] for key, lower in keys.items()}
+    is_call = isinstance(known.get("model"), str) and known.keys() <= _OF_MODEL
+    return is_call and isinstance(method := known.get("method"), str) and method in _MODEL_READS
 
 
 def _of_rpc(method: str, params: Any) -> Wrapped | None:

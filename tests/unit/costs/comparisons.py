@@ -21,7 +21,7 @@ from app.replay.matchers import parse_matchers
 from app.replay.places import ranked
 from app.replay.ranges import contains_range
 from app.replay.reader import Reader
-from app.replay.schedules import schedule_form
+from app.replay.schedules import same_rule, schedule_form
 from app.replay.secret_reads import reads_secret
 from app.replay.texts.background import TextBackground
 from app.replay.texts.facts import compare_facts
@@ -104,7 +104,7 @@ def lists(size: int) -> Work:
     def work() -> None:
         for given in matchers:
             compare_arguments(left, right, given, Sources, rules=CallRules("read", schema))
-        ArgumentNotes(schema, "read", left, Reader()).of_given(("b",), left["b"])
+        ArgumentNotes(schema, "read", (left, left), Reader()).of_given(("b",), left["b"])
         list_note(text.split(", "), text, UNLIMITED)
         kinds_of([f"It is {n} of them, as I wrote." for n in range(size)], {}, "write")
         kinds_of({"title": f"Board {'7 ' * size}"}, {}, "write")
@@ -214,6 +214,33 @@ def code(size: int) -> Work:
     return work
 
 
+def written_otherwise(size: int) -> Work:
+    """Compare expressions, patches, paths, rules and entries that are as long, and times next to as many others."""
+    terms = "+".join(f"(2*{n}-1)^2/3" for n in range(size))
+    rule = f"FREQ=WEEKLY;BYDAY={','.join(['MO'] * size)}"
+    hunks = "".join(f"@@ -{n} +{n} @@\n-a\n+b\n" for n in range(size))
+    entries = [f"a{n}={n}" for n in range(size)]
+    times = {f"t{n}": "2026-12-01T09:00:00+02:00" for n in range(size)}
+    pairs = [
+        ({"formula": terms}, {"formula": f"{terms} + 1"}),
+        ({"rule": rule}, {"rule": f"{rule};COUNT=1"}),
+        ({"labels": ",".join(entries)}, {"labels": ",".join(entries[::-1])}),
+        ({**times, "timeZone": "Africa/Johannesburg"}, times),
+        ({f"k{n}": n for n in range(size)} | {"old": "a", "new": "b"}, {"old": "xa", "new": "xb"}),
+        ({"hours": 1, **times}, {"minutes": 60, **times}),
+    ]
+
+    def work() -> None:
+        for left, right in pairs:
+            compare_arguments(left, right, ranked({}), Sources, rules=CallRules("write"))
+        code_note(f"--- a\n+++ b\n{hunks}", f"diff --git a b\n--- a\n+++ b\n{hunks}")
+        code_note(f"https://a.b/{'c/../%7E/' * size}", f"https://a.b/{'./' * size}")
+        same_rule(rule, f"{rule};INTERVAL=1")
+        code_note("-- a\n" * size + "select a from b", "/* a */" * size + "select b from a")
+
+    return work
+
+
 def statements(size: int) -> Work:
     """Bring statements to their forms, each of which grows in another part."""
     many = range(size)
@@ -315,6 +342,7 @@ def comparisons() -> dict[str, Make]:
         "lists": lists,
         "open arguments": open_arguments,
         "code": code,
+        "what is written otherwise": written_otherwise,
         "statements": statements,
         "several statements": several_statements,
         "calls in other forms": calls_in_other_forms,

@@ -342,6 +342,57 @@ def test_the_end_of_a_day_and_the_begin_of_the_next_are_left_to_a_judge(end: str
     assert compared({"endsAt": recorded}, {"endsAt": f"2026-12-08T23:58:59{offset}"}) == "failed"
 
 
+@pytest.mark.parametrize(
+    ("produced", "expected"),
+    [
+        ({"minutes": 90, "name": "beans"}, "open"),
+        ({"seconds": 5400, "name": "beans"}, "open"),
+        ({"hours": 1.5, "name": "beans"}, "open"),
+        ({"hours": 1, "minutes": 30, "seconds": 0, "name": "beans"}, "open"),
+        ({"hours": 30, "minutes": 1, "name": "beans"}, "failed"),
+        ({"minutes": 30, "name": "beans"}, "failed"),
+        ({"seconds": 90, "name": "beans"}, "failed"),
+        ({"minutes": 90, "name": "peas"}, "failed"),
+        ({"minutes": -90, "name": "beans"}, "failed"),
+        ({"minutes": "90", "name": "beans"}, "failed"),
+    ],
+)
+def test_a_length_of_time_in_other_units_is_left_to_a_judge(produced: dict[str, Any], expected: str) -> None:
+    recorded = {"hours": 1, "minutes": 30, "name": "beans"}
+    assert compared(recorded, produced) == compared(produced, recorded) == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("b=two%20words&a=1", "open"),
+        ("a=1&b=two%2Bwords", "failed"),
+        ("a=2&b=two+words", "failed"),
+        ("a=1", "failed"),
+    ],
+)
+def test_a_form_is_compared_by_its_fields(body: str, expected: str) -> None:
+    recorded = {"method": "POST", "url": "https://a.example/n", "body": "a=1&b=two+words"}
+    assert compared(recorded, {**recorded, "body": body}) == expected
+    plain = {"headers": {"Content-Type": "text/plain"}}
+    assert compared({**recorded, **plain}, {**recorded, **plain, "body": body}) == "failed"
+
+
+@pytest.mark.parametrize(
+    ("moment", "expected"),
+    [
+        ("2026-12-01T09:00:00+02:00", "open"),
+        ("2026-12-01T09:00:00+01:00", "failed"),
+        ("2026-12-01T09:00:00", "failed"),
+        ("2026-12-01T10:00:00+02:00", "failed"),
+    ],
+)
+def test_an_offset_may_imply_the_time_zone(moment: str, expected: str) -> None:
+    recorded = {"start": {"dateTime": "2026-12-01T09:00:00", "timeZone": "Africa/Johannesburg"}}
+    produced = {"start": {"dateTime": moment}}
+    assert compared(recorded, produced) == compared(produced, recorded) == expected
+
+
 # Commands under keys of other languages, and of tools that are named after a shell.
 READING = ["df -i /var", "ls -lh /var/log | head -5", "du -xhd 2 /var | sort -hr", "grep -n max /etc/nginx.conf"]
 WRITING = ["rm -rf /var/log", "df -i > /tmp/x", "ls; reboot", "unheard-of --list"]

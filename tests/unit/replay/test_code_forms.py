@@ -26,6 +26,8 @@ SAME = [
     ),
     ("kubectl delete pod a b --timeout=60s", "kubectl delete po/a pods/b --timeout 1m"),
     ("rm -rf build", "rm --recursive -f ./build/"),
+    ("update t set a = 1 where b = 2", "-- as asked\n/* now */ UPDATE t SET a = 1 WHERE b = 2"),
+    ("insert into t (a) values ('2026-12-01')", "insert into t (a) values (date('2026-12-01'))"),
     ("ls build && df -h; rm -rf build", "rm -fr build"),
     ("ssh db1 'rm -rf /tmp/x'", "ssh db1 rm -f -r /tmp/x"),
     ("kill -9 5", "kill -SIGKILL 5"),
@@ -89,6 +91,13 @@ DIFFERENT = [
     ("insert into t (a, b) values (1, 2)", "insert into t (b, a) values (1, 2)"),
     ("update t set a = 1 where id = 1; drop table t", "update t set a = 1 where id = 1"),
     ("update t set a = 1 /*! where id = 1 */", "update t set a = 1"),
+    ("update t set a = 1 where b = 2", "-- as asked\nupdate t set a = 1 -- where b = 2"),
+    ("update t set a = 1 where b = 2", "/*! delete from t; */ update t set a = 1 where b = 2"),
+    ("insert into t (a) values ('2026-12-01')", "insert into t (a) values (date('2026-12-10'))"),
+    ("update t set a = '2026-12-01 10:30'", "update t set a = cast('2026-12-01 10:30' as date)"),
+    ("update t set a = '2026-12-01 10:30'", "update t set a = date('2026-12-01 10:30')"),
+    ("update t set a = '2026-12-01 10:30'", "update t set a = '2026-12-01 10:30'::date"),
+    ("(3*4)^x", "3*4^x"),
     ("update t set a = $$B$$ where c = 1", "update t set a = $$b$$ where c = 1"),
 ]
 

@@ -48,6 +48,15 @@ KINDS: list[tuple[str, Any, list[Any], list[Any]]] = [
         ["2027-01-16T21:00:00+01:00", "2027-01-16T20:00:00.000Z"],
         ["2027-01-16T20:00:00+01:00", "2027-01-16T20:01:00Z"],
     ),
+    ("span", "2027-01-06T09:00Z/PT1H", ["2027-01-06T09:00:00Z/2027-01-06T10:00:00Z"], ["2027-01-06T09:00Z/PT1M"]),
+    ("dose", "0.5 g", ["500 mg", "500000 mcg", "0.5g"], ["5 g", "500 g", "500 mL", "0.5 Mg", "0.05 kg"]),
+    ("quota", "1.5 GB", ["1500 MB", "1.5GB"], ["1500 GB", "1500 Mb", "1.5 GiB", "15 GB"]),
+    ("disk", "2 GiB", ["2048 MiB"], ["2 GB", "2048 MB"]),
+    ("ip", "2001:db8::1", ["2001:0DB8:0:0:0:0:0:1"], ["2001:db8:1::", "2001:db8::10"]),
+    ("network", "10.0.0.0/8", ["10.0.0.0/255.0.0.0"], ["10.0.0.0/16", "10.0.0.0"]),
+    ("labels", "app=web,tier=front", ["tier=front,app=web"], ["app=front,tier=web", "app=web;tier=front", "app=web"]),
+    ("assigned", "A=1;B=$A", [], ["B=$A;A=1"]),
+    ("day", "2027-01-06", ["2027-01-06 00:00:00", "2027-01-06T00:00+01:00"], ["2027-01-06 12:00", "2027-01-07 00:00"]),
     ("date", "2027-01-06", ["6 January 2027", "Jan 6, 2027"], ["2027-06-01", "2026-01-06", "2027-01-07"]),
     (
         "path",
@@ -66,6 +75,12 @@ KINDS: list[tuple[str, Any, list[Any], list[Any]]] = [
             "https://a.example/p?x=1",
             "https://b.example/p?x=1&y=2",
         ],
+    ),
+    (
+        "url",
+        "https://a.example/~b/c%20d",
+        ["https://a.example/%7Eb/./c%20d", "https://a.example/x/../~b/c%20d", "https://a.example/%7eb/c%20d"],
+        ["https://a.example/~b/../c%20d", "https://a.example/~b/c%2520d", "https://a.example/~b%2Fc%20d"],
     ),
     (
         "url",

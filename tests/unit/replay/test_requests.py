@@ -299,3 +299,92 @@ def test_the_operation_of_a_tool_for_several_decides(key: str, value: Any, more:
 def test_an_operation_may_be_a_filter_of_a_tool_that_is_named_for_a_read() -> None:
     assert tool("search_index").called_with({"operation": "AND", "text": "a"}).effect == "read"
     assert tool("get_log").called_with({"action": "delete"}).effect == "read"  # entries about deletions
+
+
+EDITOR = ToolDefinition(
+    "str_replace_based_edit_tool",
+    parameters={"properties": {"command": {"enum": ["view", "create", "str_replace"]}, "path": {"type": "string"}}},
+)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "effect"),
+    [
+        ({"command": "view", "path": "/a.py", "view_range": [1, 20]}, "read"),
+        ({"command": "create", "path": "/a.py", "file_text": "x"}, "write"),
+        ({"command": "str_replace", "path": "/a.py", "old_str": "a", "new_str": "b"}, "write"),
+        ({"command": "view", "path": "/a.py", "content": "x"}, "write"),
+        ({"command": "show", "path": "/a.py"}, "write"),  # the schema does not list it
+        ({"command": "view", "action": "get", "path": "/a.py"}, "write"),
+        ({"path": "/a.py"}, "write"),
+    ],
+)
+def test_an_operation_that_the_schema_lists_decides_whatever_the_tool_is_named(
+    arguments: dict[str, Any], effect: str
+) -> None:
+    assert resolve(EDITOR.name, ToolRules(), EDITOR, None).called_with(arguments).effect == effect
+    assert tool(EDITOR.name).called_with(arguments).effect == "write"
+
+
+def test_a_listed_command_of_a_shell_stays_one_of_a_shell() -> None:
+    shell = ToolDefinition("run", parameters={"properties": {"command": {"enum": ["df -h", "reboot"]}}})
+    found = [
+        resolve("run", ToolRules(), shell, None).called_with({"command": text}).effect for text in ("df -h", "reboot")
+    ]
+    assert found == ["read", "write"]
+
+
+@pytest.mark.parametrize("name", ["execute_method", "execute_kw", "odoo", "call_model"])
+@pytest.mark.parametrize(
+    ("method", "more", "effect"),
+    [
+        ("search_read", {"args": [[["state", "=", "sale"]]], "kwargs": {"limit": 5}}, "read"),
+        ("read", {"args": [[4], ["name"]]}, "read"),
+        ("search_count", {}, "read"),
+        ("fields_get", {}, "read"),
+        ("write", {"args": [[4], {"name": "a"}]}, "write"),
+        ("unlink", {"args": [[4]]}, "write"),
+        ("name_create", {"args": ["a"]}, "write"),
+        ("check_availability", {"args": [[4]]}, "write"),
+        ("read", {"values": {"name": "a"}}, "write"),
+        ("search_and_unlink", {}, "write"),
+        (["read"], {}, "write"),
+    ],
+)
+def test_a_method_of_a_model_reads_if_all_models_have_it_for_that(
+    name: str, method: Any, more: dict[str, Any], effect: str
+) -> None:
+    assert tool(name).called_with({"model": "sale.order", "method": method, **more}).effect == effect
+    assert tool("delete_rows").called_with({"model": "sale.order", "method": method, **more}).effect == "write"
+    assert tool(name).called_with({"model": 7, "method": method, **more}).effect == "write"
+
+
+@pytest.mark.parametrize(
+    ("command", "effect"),
+    [("HGETALL user:1", "read"), ("get a", "read"), ("GETDEL a", "write"), ("DEL a", "write"), ("FLUSHALL", "write")],
+)
+def test_a_command_of_a_tool_that_is_named_after_redis_is_one_of_its_client(command: str, effect: str) -> None:
+    assert tool("redis_command").called_with({"command": command}).effect == effect
+    assert tool("redis").called_with({"command": command}).effect == effect
+    assert tool("runner").called_with({"command": command}).effect == "write"
+
+
+@pytest.mark.parametrize(
+    ("query", "effect"),
+    [
+        ("SHOW TABLES", "read"),
+        ("describe orders", "read"),
+        ("PRAGMA table_info(orders)", "read"),
+        ("VALUES (1, 2)", "read"),
+        ("explain select 1", "read"),
+        ("PRAGMA journal_mode = WAL", "write"),
+        ("show tables; drop table a", "write"),
+        ("explain analyze with a as (delete from b) select 1", "write"),
+        ("show me my orders", "write"),
+        ("describe the orders", "write"),
+    ],
+)
+def test_a_listing_is_a_statement_for_a_tool_that_is_named_after_a_database(query: str, effect: str) -> None:
+    assert tool("execute_sql").called_with({"query": query}).effect == effect
+    assert tool("postgres_runner").called_with({"query": query}).effect == effect
+    assert tool("assistant").called_with({"query": query}).effect == "write"

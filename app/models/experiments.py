@@ -130,10 +130,10 @@ def find_unfinished(connection: Connection, *, experiment_id: int) -> Experiment
     return find_row(connection, ExperimentRow, _ROW.where(_E.id == experiment_id, _E.status.in_(UNFINISHED)))
 
 
-def queued_maps(connection: Connection) -> list[ExperimentRow]:
+def queued_maps(connection: Connection, *, limit: int) -> list[ExperimentRow]:
     """Return the guard maps that have not begun to play, the oldest first."""
-    maps = _ROW.where(_E.kind == "guard_map", _E.status == "queued").order_by(_E.id)
-    return list_rows(connection, ExperimentRow, maps)
+    maps = _ROW.where(_E.kind == "guard_map", _E.status == "queued").order_by(_E.created_at, _E.id)
+    return list_rows(connection, ExperimentRow, maps.limit(limit))
 
 
 def unfinished_of_prompt(connection: Connection, *, prompt_id: int) -> list[int]:

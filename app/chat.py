@@ -73,8 +73,8 @@ TOKEN_COUNTS = ("prompt", "completion", "cache_read", "cache_write", "reasoning"
 class Tokens(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Counts as the vendor reports them; `prompt` and `completion` include `cache_*` and `reasoning`.
 
-    Its JSON omits `cache_*` and `reasoning` when they are 0. The other counts have a default factory, because msgspec
-    does not omit those.
+    Its JSON omits `cache_*` and `reasoning` when they are 0. It always has the other counts, because msgspec omits no
+    field with a default factory.
     """
 
     prompt: int = msgspec.field(default_factory=int)

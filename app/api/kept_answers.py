@@ -173,6 +173,7 @@ class KeptAnswers:
                 ((HTTP_REQUESTS, (method, answered.route, status[:3]), ""), *_HIT),
                 (method, answered.route),
             )
+            # Besides its bytes an answer has objects, of about 3,000 bytes.
             self._answers.put(asked, kept, weight=3000 + sum(map(len, asked)) + sum(map(len, chunks)))
         return chunks
 

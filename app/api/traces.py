@@ -81,7 +81,7 @@ class PromptOtelLogs(Resource, POST="ingest"):
         return _deliver_to_prompt(self.container, key, call, prompt_id, "logs")
 
 
-# The prompt of an agent before it is made. It is no None, for which spans would have to name their prompt.
+# The prompt id of an agent that has no prompt yet. With None each span would have to name its prompt.
 _NEW_PROMPT = 0
 AGENT_TRACES = "Store a batch of an agent's spans (OTLP over HTTP); its first trace makes its prompt"
 

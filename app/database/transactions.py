@@ -82,6 +82,7 @@ class Database:
         self.is_sqlite = engine.dialect.name == "sqlite"
         # SQLite has one writer. Waiting in line here is fair; waiting in its busy handler is not.
         self._writer = threading.RLock()
+        # And this process waits in line with the other processes that write to the file.
         self._turns = WriterTurns(engine.url.database if self.is_sqlite else None)
         self._line: AbstractContextManager[object] = nullcontext()
         # Its transactions lock SQLite for writing from their start; on MySQL it is an ordinary engine.

@@ -85,5 +85,5 @@ def check_declared(path: str, resource: object, *, responders: Collection[str], 
     if set(access.methods) != set(responders):
         raise UndeclaredAccess(f"{path} answers {sorted(responders)} and declares {sorted(access.methods)}.")
     if isinstance(access, ByRole | BySession) and isinstance(access, ByRole) != ("project_id" in parameters):
-        raise UndeclaredAccess(f"{path} needs ByRole with a project in its path, and SignedIn without one.")
+        raise UndeclaredAccess(f"{path} needs ByRole with a project in its path, and BySession without one.")
     return access

@@ -29,9 +29,9 @@ from app.models.compression import PLAIN, ZSTD_1, Body, as_they_are, compress_qu
 TOGETHER, ELSEWHERE, IN_BLOCK = b"\2", b"\3", b"\5"
 ALIKE = b"\1"
 TOGETHER_BYTES = 256 * 1024
-"""Bodies that are compressed together at most: who reads one span reads all of them."""
+"""Bytes of bodies that are compressed together, at most: a reader of one of the spans decompresses all of them."""
 AT_ONCE_BYTES = 4 * 1024 * 1024
-"""Bodies that are joined, and compressed, by one call: of a large batch not all, as they are in memory once already."""
+"""Bytes of bodies that are joined at once: joining all bodies of a large batch would double its memory."""
 HOLDER_START, HOLDER_BYTES = 1, 8
 """The place of the holder's id in a stored body."""
 HEAD_BYTES = 24
@@ -63,7 +63,7 @@ class SentSpan(Protocol):
 
 
 class Bodied(NamedTuple):
-    """A span with its instrumentation scope and its body; the body's type is open."""
+    """A `SentSpan` that is made from stored rows, to store its body again."""
 
     trace_id: bytes
     span_id: bytes

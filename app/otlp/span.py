@@ -141,9 +141,9 @@ Code = Literal[
 ]
 
 MAX_SHOWN = 100
+"""Characters kept of a value that came from outside."""
 MAX_ID = 64
 """Characters of an id that a rejection keeps."""
-"""Characters kept of a value that came from outside."""
 _MAX_NAMED = 3
 _MAX_GROUPS = 10
 

@@ -78,7 +78,10 @@ class PacedSocket(socket.socket):
         return taken
 
     def gather(self) -> bool:
-        """Read the available bytes of a head; return False if the head is not complete."""
+        """Read the available bytes of a head; return False if more of the head may come.
+
+        If the connection has ended or is broken, that is True: the next read of the request gets the end or the error.
+        """
         self.setblocking(False)
         while not self._has_head and len(self._ahead) <= HEAD_BYTES:
             try:

@@ -1,6 +1,6 @@
 """Bounds the memory of the models' answers that a process receives at once.
 
-A server may send most of an answer and never its end. An organization decides where its models are.
+A server may send most of an answer and never its end, and an organization may name any server for its models.
 """
 
 from __future__ import annotations

@@ -32,9 +32,8 @@ _SUMS_MAX = 2 * SESSION_CALLS_MAX
 class ModelCalls(msgspec.Struct, frozen=True, array_like=True):
     """The calls of one model with prompts of one size, and their usage, to which a price is applied.
 
-    `model` is the one that answered; of a turn's models beyond `MAX_NAMES` or
-    `NAMES_BYTES` the names are not kept. The `size` of the
-    tokens of one modality is a `size_of_modality`; `calls` is 0 unless they are text.
+    `model` is the one that answered; the names of a turn's models beyond `MAX_NAMES` or `NAMES_BYTES` are not kept.
+    The `size` of the tokens of one modality is a `size_of_modality`; `calls` is 0 unless they are text.
     """
 
     provider: str

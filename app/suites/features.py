@@ -31,7 +31,7 @@ SHARES: Mapping[Kind, float] = {
 TOPICS_MAX = 8
 """Topic words of a session: the ones with the highest inverse document frequency."""
 TOPIC_SHARE = 0.005
-"""The share of the sessions, and their least number is 2, that have a topic word: a rarer word is about one session."""
+"""The least share of the sessions (and at least 2) that have a topic word: a rarer word is about one session."""
 COMMON_SHARE = 0.5
 """The share of the sessions above which a word is about all of them."""
 

@@ -133,11 +133,10 @@ class SummaryAudit(_FindingsDocument, frozen=True):
 class Summary(_FindingsDocument, frozen=True):
     """The part of the findings that lists show too.
 
-    `classes` counts the test cases of each class. `blind` counts the blind ones. `sighted` counts the
-    others and the blind ones that got better, None where an earlier release did not count them. `reused` counts the
-    replays with reused results. `p_value` belongs to the comparison with the baseline. Of several `candidates`, which
-    are in the order of their ranks, all this belongs to the first. `judge_audit` is None in
-    experiments of earlier releases.
+    `classes` counts the test cases of each class. `blind` counts the blind ones. `sighted` counts the others and the
+    blind ones that got better, None where an earlier release did not count them. `reused` counts the replays with
+    reused results. `p_value` belongs to the comparison with the baseline. Of several `candidates`, which are in the
+    order of their ranks, all this belongs to the first. `judge_audit` is None in experiments of earlier releases.
     """
 
     classes: dict[CaseClass, int] = {}

@@ -39,8 +39,8 @@ class ProgramExperiments:
 
         def work(connection: Connection) -> StartedProgram | None:
             owner = {"project_id": project_id, "experiment_id": experiment_id}
-            found = experiments.find_experiment(connection, project_id=project_id, experiment_id=experiment_id)
-            experiment = require(found, "There is no such experiment.")
+            stored = experiments.find_experiment(connection, project_id=project_id, experiment_id=experiment_id)
+            experiment = require(stored, "There is no such experiment.")
             if experiment.candidate_external is None:
                 raise Conflict("The candidate is the prompt's own text: no program plays its replays.")
             while (replay_id := program_replays.first_awaiting(connection, **owner)) is not None:

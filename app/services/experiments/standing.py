@@ -94,8 +94,8 @@ class Standing:
 
     @cached_property
     def _errors(self) -> int:
-        errors = (replay for replay in self.replays if replay.arm not in self.violated_arms)
-        return sum(is_error(replay) for replay in errors)
+        counted = (replay for replay in self.replays if replay.arm not in self.violated_arms)
+        return sum(map(is_error, counted))
 
     def trials_of(self, arm: int, case: FrozenCase) -> list[PlayedRow]:
         """Return the replays of a series that count as trials, in order of ordinal.
@@ -172,7 +172,7 @@ class Standing:
                         targets[series] = max(targets[series], target)
         wanted = [Wanted(n, series) for series, target in targets.items() for n in self._missing(series, target)]
         order = {case: index for index, case in enumerate(self.plan.cases)}
-        wanted.sort(key=lambda arm_: (arm_.ordinal, order[self.plan.case(arm_.series)], arm_.series.arm))
+        wanted.sort(key=lambda replay: (replay.ordinal, order[self.plan.case(replay.series)], replay.series.arm))
         return wanted[: max(0, REPLAYS_MAX - len(self.replays))]
 
     def _missing(self, series: Series, target: int) -> range:

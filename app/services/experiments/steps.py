@@ -70,7 +70,7 @@ def reusable(
     """
     plan = standing.plan
     linked = {row.replay_id for row in standing.replays}
-    found: list[tuple[Wanted, int]] = []
+    reused: list[tuple[Wanted, int]] = []
     for arm in sorted({replay.series.arm for replay in wanted} & snapshots.keys()):
         replays = [replay for replay in wanted if replay.series.arm == arm]
         known = experiment_replays.reusable_replays(
@@ -84,5 +84,5 @@ def reusable(
             free = (id_ for id_ in known.get(plan.case(replay.series).played, ()) if id_ not in linked)
             if (replay_id := next(free, None)) is not None:
                 linked.add(replay_id)
-                found.append((replay, replay_id))
-    return found
+                reused.append((replay, replay_id))
+    return reused

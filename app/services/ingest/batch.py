@@ -15,8 +15,8 @@ class BatchForm:
     """The format of a batch.
 
     `encoding` is the content encoding. `prompt_id` is the prompt in the request's path: its spans need not name a
-    prompt. `agent` is the agent in the path if its prompt is still empty: the spans fill it. With `split`
-    spans that name other agents belong to the prompts of these; "make" also makes prompts for agents that have none.
+    prompt. `agent` is the agent in the path if its prompt is still empty: the spans fill it. With `split`, spans
+    that name other agents belong to the prompts of these agents; "make" also makes prompts for agents without one.
     """
 
     encoding: str = ""

@@ -29,9 +29,10 @@ BYTES_IN_MEMORY = 16 * 1024 * 1024
 SPANS_IN_MEMORY = 4096
 RECORDS_READ, RECORDS_PER_SPAN = 256, 16
 BYTES_READ, BYTES_PER_SPAN = 1024 * 1024, 256 * 1024
-"""What is read because of a batch: a share of the first for each span that it names, and the second for each of them.
+"""Records, and bytes, that are read because of a batch.
 
-A batch may name spans that have thousands of records, and there may be as many batches as records.
+Each span that the batch names may use `…_PER_SPAN`, and an equal share of `…_READ`. A batch may name spans that
+have thousands of records, and there may be as many batches as records.
 """
 LISTED_TIMES = 2
 """How many times as many records of a span are listed, to read those of them that were stored first."""

@@ -290,7 +290,7 @@ class IngestService:
             if stored < len(rows):
                 keys = spans.stored_keys(connection, project_id=project_id, keys=ordered.keys(), batch_id=batch_id)
                 new = {key: span for key, span in ordered.items() if key in keys}
-                # The bodies of a turn are stored together, here with those of spans that another batch has stored.
+                # The row that was to hold their bodies may be one that another batch has stored, without these bodies.
                 spans.replace_bodies(connection, sorted({*rows_of(new)}.difference(rows)))
                 new_parts = parts_of(list(new.values()), hashes, budget)
             if new_parts:

@@ -47,7 +47,7 @@ from app.sessions.types import Turn
 from app.timestamps import Now
 
 PIECES_MAX = 20
-"""Sessions after one that are looked through for it."""
+"""How many of the sessions after a session are searched for one that contains it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,10 +101,10 @@ class ReplayHistory:
     def version_of(self, row: ReplayRow) -> str | None:
         """Return the hash of the newest version with the content that a replay played; None if only drafts have it."""
         with self.database.read() as connection:
-            found = prompt_versions.hashes_by_content(
+            hashes = prompt_versions.hashes_by_content(
                 connection, prompt_id=row.prompt_id, content_hashes={row.fingerprint}
             )
-        return found.get(row.fingerprint)
+        return hashes.get(row.fingerprint)
 
     def count_batch(self, row: ReplayRow) -> int:
         """Count the replays that were started together with this one, itself included."""

@@ -48,7 +48,7 @@ class KnownVerdicts:
     _messages: MessageDigests = field(default_factory=MessageDigests, init=False)
     # By the ids of messages, which are kept so that no others get them: whether the rules leave them as they are.
     _unchanged: dict[int, tuple[Message, bool]] = field(default_factory=dict, init=False)
-    # Of each turn that was recalled, by its index: masking and hashing a long conversation is dear.
+    # The digests of each turn that was recalled, by its index: masking and hashing a long conversation is slow.
     _recalled: dict[int, dict[int, tuple[str, ...]]] = field(default_factory=dict, init=False)
 
     def recall(self, index: int, turn: JudgedTurn) -> dict[int, StepJudgement]:

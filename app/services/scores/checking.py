@@ -44,6 +44,7 @@ from app.values.budget import WorkBudget
 SETTLED = timedelta(minutes=1)
 """Turns are checked once no span has come for them for this time."""
 HELD = timedelta(minutes=20)
+"""A worker holds a check for at most this time: longer than the time limit of its message."""
 PAUSE = timedelta(minutes=5)
 """A check pauses for this time after its judge model has failed."""
 WORK_S = 60.0

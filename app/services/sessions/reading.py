@@ -23,9 +23,9 @@ from app.services.search.turn_sizes import sizes_of
 from app.values.json import count_marks
 
 SMALL_BYTES, PART_BYTES, RECORD_BYTES = 256 * 1024, 64 * 1024 * 1024, 64 * 1024 * 1024
-"""What is read of spans and log records without a place in `LargeReads`; of a part of a session; of a session."""
+"""Bytes of spans and log records: read without a place in `LargeReads`; of a part of a session; of a session."""
 AT_ONCE_BYTES, SHARE_PERCENT, WAIT_S = 64 * 1024 * 1024, 25, 60.0
-"""What a process reads of sessions at once, the share of an organization, and how long a session waits."""
+"""The bytes of sessions that a process reads at once, an organization's share, and how long a session waits."""
 MEMORY_PER_BYTE = 2
 """The memory for each byte of the limits, as `_memory` counts it."""
 BYTES_PER_TURN = 2 * 1024
@@ -197,7 +197,7 @@ def turns_left_out(count: int) -> str:
 
 @dataclass(slots=True, kw_only=True)
 class LargeReads:
-    """Lets a process have sessions of `AT_ONCE_BYTES` in memory at once."""
+    """Limits the sessions that a process has in memory at once to `AT_ONCE_BYTES`."""
 
     owners: Owners
     metrics: Metrics

@@ -53,9 +53,9 @@ class ShownPick:
 class ProposalView:
     """A proposal with the first words of its sessions by their ids.
 
-    `unread` sessions have no fingerprint yet; `is_cut` if there are older ones than were read.
-    `left_out` test cases of the suite had no room.
-    `gate_cost` is about what one gate with all picks costs in USD, at least and at most, by what the sessions cost.
+    `unread` sessions have no fingerprint yet; `is_cut` if there are older ones than were read. `left_out` is the
+    number of the suite's test cases for which there was no room. `gate_cost` estimates, from the sessions' costs,
+    the least and the most that one gate with all picks costs in USD.
     """
 
     proposal: SuiteProposal

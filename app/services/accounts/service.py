@@ -147,7 +147,7 @@ class AccountService:
     def invitation(self, token: str) -> Invitation:
         """Return the invitation of a link; `NotFound` if it was used or withdrawn, or has expired."""
         with self.database.read() as connection:
-            return self._open(connection, token)
+            return self._open_invitation(connection, token)
 
     def accept(self, token: str, new: NewUser, origin: SignInOrigin, *, replaced: str = "") -> StartedSession:
         """Make the invited person a user and a member, and sign them in.
@@ -166,8 +166,8 @@ class AccountService:
 
     def _accept(self, token: str, known: User | None, new: NewUser, hashed: str, connection: Connection) -> int:
         # Locked so that other changes of members and invitations wait.
-        organizations.lock_organization(connection, self._open(connection, token).organization_id)
-        invitation = self._open(connection, token)
+        organizations.lock_organization(connection, self._open_invitation(connection, token).organization_id)
+        invitation = self._open_invitation(connection, token)
         user_id = known.id if known else self.add_user(connection, invitation.email, new.name, hashed)
         if not organizations.accept_invitation(connection, invitation_id=invitation.id, user_id=user_id):
             raise NotFound("This invitation has been used.")
@@ -209,7 +209,7 @@ class AccountService:
             update_rows(connection, organizations.memberships, key, role=role)
             self._note(connection, organization_id, SYSTEM, Action.MEMBER_ROLE_CHANGED, email, old=old, new=role)
 
-    def _open(self, connection: Connection, token: str) -> Invitation:
+    def _open_invitation(self, connection: Connection, token: str) -> Invitation:
         invitation = organizations.find_invitation(connection, digest=digest(token), now=self.now())
         gone = "This invitation was used or withdrawn, or has expired. Ask an admin for a new one."
         return require(invitation, gone)

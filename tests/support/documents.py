@@ -48,9 +48,11 @@ def run_blocks(blocks: Sequence[str], folder: Path, variables: Mapping[str, str]
     return done.stdout
 
 
-def record_session(client: Client, prompt_id: int, turn: RecordedTurn) -> str:
+def record_session(
+    client: Client, prompt_id: int, turn: RecordedTurn, start_ns: int = 1_760_000_000_000_000_000
+) -> str:
     """Send a turn as an exporter sends it; returns the id of its session, the prompt's only one."""
-    batch = export(prompt_id, "conversation", [turn], start_ns=1_760_000_000_000_000_000)
+    batch = export(prompt_id, "conversation", [turn], start_ns=start_ns)
     sent = client.post("/api/public/otel/v1/traces", body=batch, headers={"Content-Type": "application/json"})
     assert sent.status == 200, sent.body
     (session,) = client.get(f"/api/v1/prompts/{prompt_id}/logs?type=otel").json()["entries"]

@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,10 @@ import pytest
 
 from tests.e2e.connect.sdks import NotInstalled, installed
 from tests.e2e.ui.work import seed_findings
+from tests.support.conversations import RecordedTurn
 from tests.support.deployment import ROOT, EmbeddedServer
-from tests.support.documents import SHOP, read_document, shop_variables
+from tests.support.documents import SHOP, read_document, record_session, shop_variables
+from tests.support.http_client import Client
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.sdks
@@ -126,6 +129,7 @@ def test_every_tool_of_the_page_is_served_with_what_it_does(ask: Ask) -> None:
         "run_gate",
         "cancel_gate",
         "run_guard_map",
+        "make_guard_tests",
         "change_finding",
     }
     assert all(description for description, *_ in tools.values())
@@ -201,8 +205,16 @@ CALLS: list[tuple[str, dict[str, Any], str]] = [
     ),
     ("run_guard_map", {"prompt_id": "{prompt_id}", "max_replays": 5}, "Guard map "),
     ("read_guard_map", {"map_id": "{map_id}", "wait_s": 1, "offset": 1}, "uard map {map_id} of prompt {prompt_id}"),
+    ("list_guard_offers", {"map_id": "{unguarded_id}"}, "Sentence 0: Find each parcel."),
+    ("make_guard_tests", {"map_id": "{unguarded_id}", "sentence": 0}, "Test case "),
+    ("make_guard_tests", {"map_id": "{unguarded_id}", "sentence": 9, "session_ids": ["x"]}, "no such sentence"),
 ]
-REFUSED = {("list_sessions", "cursor"), ("cancel_gate", "experiment_id"), ("run_guard_map", "suite")}
+REFUSED = {
+    ("list_sessions", "cursor"),
+    ("cancel_gate", "experiment_id"),
+    ("run_guard_map", "suite"),
+    ("make_guard_tests", "session_ids"),
+}
 
 
 def filled(value: Any, known: dict[str, Any]) -> Any:
@@ -212,6 +224,20 @@ def filled(value: Any, known: dict[str, Any]) -> Any:
     if not isinstance(value, str):
         return value
     return known[value[1:-1]] if value[1:-1] in known else value.format(**known)
+
+
+def unguarded_map(api: Client) -> int:
+    """Map a sentence that no test case guards, of a prompt with a session about it; returns the map's id."""
+    prompt = {"name": "Parcels", "value": "Find each parcel.", "languageModelName": "echo"}
+    prompt_id = api.post("/api/v1/prompts", prompt).json()["prompt"]["id"]
+    path = f"/api/v1/prompts/{prompt_id}"
+    record_session(api, prompt_id, RecordedTurn("Where is my parcel?", "In Rome."), start_ns=time.time_ns())
+    api.post(f"{path}/test-cases", {"question": "Ping", "expectedAnswer": "Ping"})
+    mapped = f"/api/v1/guard-maps/{api.post(f'{path}/guard-maps').json()['id']}"
+    wait_until(lambda: api.get(mapped).json()["status"] == "finished", "the map")
+    offered = f"{mapped}/sessions"
+    wait_until(lambda: any(one["sessions"] for one in api.get(offered).json()["sentences"]), "the fingerprint")
+    return int(mapped.rpartition("/")[2])
 
 
 @pytest.fixture
@@ -253,6 +279,7 @@ def known(backend: EmbeddedServer) -> dict[str, Any]:
         "replay_id": replay_id,
         "experiment_id": gate.json()["id"],
         "map_id": api.post(f"{path}/guard-maps", {"maxReplays": 2}).json()["id"],
+        "unguarded_id": unguarded_map(api),
         "cursor": cursor,
         "schedule_id": watch["id"],
     }

@@ -40,6 +40,7 @@ def build(instance: Remote) -> Any:
     _add(server, tools.run_gate, reads=False)
     _add(server, tools.cancel_gate, reads=False)
     _add(server, tools.run_guard_map, reads=False)
+    _add(server, tools.make_guard_tests, reads=False)
     _add(server, tools.change_finding, reads=False)
     _add_resources(server, tools)
     server.prompt(name="mend", description="Mend a prompt until its gate passes.")(_mend)
@@ -69,6 +70,7 @@ def _reading(tools: Tools) -> tuple[Callable[..., str], ...]:
         tools.read_replay,
         tools.read_gate,
         tools.read_guard_map,
+        tools.list_guard_offers,
     )
 
 

@@ -51,6 +51,12 @@ def session_line(entry: Json) -> str:
     return f"{text}{cost}, {_short(entry['preview'] or '')}"
 
 
+def guard_offer(offer: Json) -> str:
+    """Return a sentence of a guard map with a line for each session that is offered for it."""
+    shown = [f"  {entry['sessionId']}: {_short(entry['preview'] or '')}" for entry in offer["sessions"]]
+    return "\n".join([f"Sentence {offer['number']}: {_short(offer['sentence'])}", *shown])
+
+
 def insight_line(group: Json, group_by: str) -> str:
     """Return how a group did; a share or a mean that nothing is known of is `?`."""
     sessions, runs, replays = group["sessions"], group["runs"], group["replays"]

@@ -289,6 +289,21 @@ class Tools:
         head = f"Guard map {map_id} of prompt {seen['promptId']}: {seen['status']}"
         return texts.page("\n".join([head, "", *markdown_lines(seen)]), offset)
 
+    def list_guard_offers(self, map_id: int) -> str:
+        """List the sentences of a guard map that no test case guards, with the recorded conversations about each."""
+        offers = self.instance.get(f"/api/v1/guard-maps/{map_id}/sessions")["sentences"]
+        return texts.lines(map(texts.guard_offer, offers), "No sentence lacks a test case.")
+
+    def make_guard_tests(self, map_id: int, sentence: int, session_ids: list[str] | None = None) -> str:
+        """Make test cases of recorded conversations for a sentence of a guard map, which list_guard_offers names.
+
+        session_ids: by default the conversations that are offered for it.
+        """
+        body = {"sentence": sentence, **_given(sessionIds=session_ids)}
+        made = self.instance.post(f"/api/v1/guard-maps/{map_id}/test-cases", body, harmless=True)
+        left = (f"Left out: {left['sessionId']}: {left['message']}" for left in made["leftOut"])
+        return texts.lines((*(f"Test case {id_}" for id_ in made["testCaseIds"]), *left), "None was made.")
+
     def _prompt(self, prompt_id: int, version: str) -> Any:
         if version == "draft":
             return self.instance.draft(prompt_id)[0]

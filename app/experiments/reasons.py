@@ -13,7 +13,10 @@ from app.experiments.types import Design, Undecided
 
 @dataclass(frozen=True)
 class Reasons:
-    """The sentences on an experiment with so many test cases; `least` is the fewest trials of one that can see."""
+    """The sentences on an experiment with `cases` test cases.
+
+    `least` is the fewest trials that the candidate has in any test case that can show a drop.
+    """
 
     design: Design
     cases: int

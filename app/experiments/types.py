@@ -76,8 +76,8 @@ class CaseTrials:
     """The trials of one test case, in order of ordinal and without gaps.
 
     `baseline` is empty without a baseline. A candidate of the same content as the baseline is played once for both:
-    both fields are the same sequence then. `watched` is the test case before a run of the watch, None in
-    other experiments.
+    both fields are the same sequence then. `watched` is the test case before a run of the watch, None in other
+    experiments.
     """
 
     candidate: Sequence[Trial]
@@ -90,11 +90,11 @@ class Decision:
     """The verdict on the trials so far, or None and the trials that are wanted next.
 
     `classes` and `targets` have one entry per test case, in the order given. A target is the wanted number of trials,
-    (candidate, baseline); it equals what is there once a verdict is reached. `regressed` holds the indexes of the test
-    cases of that class. `p_value` belongs to the whole comparison with the baseline, None before the first round is
-    complete. `blind` holds the indexes of the test cases that cannot show a drop. `sighted` is the number of all others
-    and of the blind ones that got better. `detectable` is the share of failures that would have shown nine times in ten
-    in the test case that was played least and is not blind, None before each of these has a trial.
+    (candidate, baseline); once a verdict is reached, it is the number of trials that there are. `regressed` holds the
+    indexes of the test cases of that class. `p_value` belongs to the whole comparison with the baseline, None before
+    the first round is complete. `blind` holds the indexes of the test cases that cannot show a drop. `sighted` is the
+    number of all others and of the blind ones that got better. `detectable` is a share of failures that would have
+    shown nine times in ten, in the least played test case that is not blind; None until each of these has a trial.
     """
 
     verdict: Verdict | None

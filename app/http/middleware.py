@@ -54,7 +54,7 @@ _SANE_ID = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
 class Deadlines:
     """Lets a request wait for the database and Redis until `within_s` after its beginning, and notes its changes.
 
-    A streamed answer has no deadline. This middleware comes first, so that the deadline covers all others.
+    A streamed answer has no deadline. This middleware comes before all that wait, so that the deadline covers them.
     """
 
     within_s: float
@@ -72,7 +72,7 @@ class Deadlines:
 class Forwarded:
     """Sets `req.remote_addr` and `req.scheme` to the client's, and removes the headers of proxies that name them.
 
-    This middleware comes first, so that nothing else reads these headers.
+    This middleware comes before all that read the address, the scheme or these headers.
     """
 
     def __init__(self, proxies: TrustedProxies) -> None:
@@ -155,7 +155,8 @@ def request_id_of(sent: str) -> str:
     """Return the id that a caller sent if it is well-formed, else a new one of 32 hexadecimal digits."""
     if sent and _SANE_ID.fullmatch(sent):
         return sent
-    # An id is no secret. The system's random numbers would let another thread run first. A fork has other numbers.
+    # An id is no secret, so it needs none of the system's random numbers: to read them would let another thread run
+    # first. Python seeds `random` again in a forked process, so that its ids differ.
     return f"{random.getrandbits(128):032x}"
 
 
@@ -180,7 +181,11 @@ class SecurityHeaders:
 
 
 class HeadLength:
-    """Answers HEAD with the length of GET's answer. This middleware comes first, so that it sees the whole answer."""
+    """Answers HEAD with the length of GET's answer.
+
+    This middleware comes before `Compression`: Falcon calls `process_response` in reverse order, so that the length is
+    that of the compressed answer.
+    """
 
     def process_response(self, req: falcon.Request, resp: falcon.Response, _resource: object, _succeeded: bool) -> None:
         if req.method == "HEAD" and resp.stream is None and resp.status_code not in BODILESS:
@@ -247,7 +252,7 @@ class Bulkhead:
 
 
 class BodiesAtOnce:
-    """Lets a process have large bodies of `BODIES_BYTES` in memory at once, in total and per organization.
+    """Limits the large bodies that a process has in memory at once to `BODIES_BYTES`, in total and per organization.
 
     A body counts until its request is answered. This middleware comes before all that read bodies.
     """
@@ -291,7 +296,7 @@ class HeldStream:
     release: Callable[[], None]
 
     def __iter__(self) -> Iterator[bytes]:
-        return iter(self.stream)  # type: ignore[arg-type] # files are never streamed where one waits
+        return iter(self.stream)  # type: ignore[arg-type] # no resource with a bulkhead streams a file
 
     def close(self) -> None:
         self.release()

@@ -18,8 +18,9 @@ STATEMENT_BYTES = 4 * 1024 * 1024
 
 Rule = Literal["new", "least", "greatest", "plus", "first", "extent", "append"]
 Values = tuple[Any, ...]
-# "first" keeps what is not NULL, "append" keeps NULL. "extent" is the time from the earliest start to the latest end.
-# It is written before the rules of these two columns, because MySQL would otherwise read their new values.
+# "first" keeps a stored value that is not NULL. "append" does not change a stored NULL. "extent" is the time from the
+# earliest start to the latest end; a statement has it before the rules of `start_ns` and `last_ns`, because MySQL would
+# otherwise read their new values.
 _SQLITE = {
     "new": "excluded.{c}",
     "least": "min({c}, excluded.{c})",
@@ -38,8 +39,6 @@ _MYSQL = {
     "extent": "GREATEST(last_ns, VALUES(last_ns)) - LEAST(start_ns, VALUES(start_ns))",
     "append": "CONCAT({c}, VALUES({c}))",
 }
-
-
 # MySQL's codes for: NULL where a value is required, number out of range, truncated value, wrong type, too long.
 _CHANGED = frozenset({1048, 1264, 1265, 1366, 1406})
 
@@ -70,7 +69,8 @@ def upsert(
 ) -> bool:
     """Insert the rows; where the unique `key` is taken, update each column of `update` by its rule.
 
-    Returns whether all rows are known to be new: MySQL counts a row that is changed twice, SQLite once.
+    Returns whether all rows are known to be new. MySQL's row count has 1 for a new row and 2 for a changed one.
+    SQLite's has 1 for both, so that it is never known there.
     """
     if connection.dialect.name == "sqlite":
         changes = ", ".join(f"{c} = {_SQLITE[rule].format(c=c)}" for c, rule in update.items())

@@ -111,7 +111,7 @@ class StoringProcess:
 
     @property
     def state(self) -> StorerState:
-        """`hanging`: a batch is in work for more than `HANGS_S`; `starting`: no process is ready yet, or again."""
+        """`hanging`: a batch is in work for more than `HANGS_S`; `starting`: the first or the next process starts."""
         child = self._child
         return "starting" if not child.ready else "hanging" if child.longest_s > HANGS_S else "ready"
 
@@ -181,6 +181,7 @@ class _Child:
     ) -> None:
         self.begun = threading.Event()
         self._ended = False
+        # For each batch in work, the monotonic time at which it was sent.
         self._taken: list[float] = []
         self._idle: queue.SimpleQueue[Connection] = queue.SimpleQueue()
         self._control, theirs = socket.socketpair()

@@ -40,8 +40,9 @@ class Unanswered:
     """Calls that wait for a response; calls that were answered elsewhere are passed over."""
 
     def __init__(self) -> None:
+        # By (id, name and arguments); also by the id if there is one.
         self._queues: dict[Hashable, deque[RequestedCall]] = defaultdict(deque)
-        # For responses without an id: by "name" and name, by "no id" and name, and "any" for those without a name, too.
+        # For responses that match no id. By ("name", name); by ("no id", name) if the call has no id; all under "any".
         self._nameless: dict[Hashable, deque[RequestedCall]] = defaultdict(deque)
 
     def __bool__(self) -> bool:
@@ -69,7 +70,11 @@ class Unanswered:
         return queue[-1] if queue else None
 
     def answered_by(self, response: ToolResponse) -> RequestedCall | None:
-        """Return the call that a response answers: that of its id, or without an id the first of its name or of all."""
+        """Return the call that a response answers.
+
+        With an id it is the call of this id, else the first call of its name that has no id. Without an id it is the
+        first call of its name, or the first of all if it has no name.
+        """
         if response.call_id:
             return self.with_id(response.call_id) or _first(self._nameless.get(("no id", response.name)))
         return _first(self._nameless.get(("name", response.name) if response.name else "any"))

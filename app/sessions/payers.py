@@ -42,7 +42,7 @@ def _is_within(
             break
         within = span_id in agents
         path.append(span_id)
-        known[span_id] = within  # what a circle of parents ends with
+        known[span_id] = within  # ends the loop when the parents form a circle
         span_id = parents.get(span_id)
     known.update(dict.fromkeys(path, within))
     return within

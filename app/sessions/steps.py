@@ -52,11 +52,11 @@ def steps_of(spans: Sequence[TurnSpan], calls: Sequence[RequestedCall]) -> tuple
     agents' answers are the last steps, or else that of the root pipeline.
     """
     ran = {call.span.span_id: call for call in calls if call.span}
-    alone: dict[str, list[Step]] = defaultdict(list)
+    without_span: dict[str, list[Step]] = defaultdict(list)
     denied = _denied(spans)
     for call in calls:
         if call.span is None:
-            alone[call.chat_id].append(_of_messages(call, denied))
+            without_span[call.chat_id].append(_of_messages(call, denied))
     batches = _batches(spans, ran)
     asking = set(_asking([span for span in spans if span.is_chat]))
     steps: list[Step] = []
@@ -64,7 +64,7 @@ def steps_of(spans: Sequence[TurnSpan], calls: Sequence[RequestedCall]) -> tuple
         if span.is_tool:
             steps.append(_of_tool(span, ran.get(span.span_id), batches[span.span_id]))
         elif span.is_chat:
-            steps += alone[span.span_id]
+            steps += without_span[span.span_id]
             if span.span_id not in asking and (text := answer_text(span.outputs)) is not None:
                 steps.append(Step("answer", span.span_id, text=text))
     if not any(span.outputs for span in spans if span.is_chat):
@@ -73,7 +73,7 @@ def steps_of(spans: Sequence[TurnSpan], calls: Sequence[RequestedCall]) -> tuple
 
 
 def _asking(chats: Sequence[TurnSpan]) -> Iterator[str]:
-    """Yield the model calls without a finish reason that ended with calls of tools, as the next one's input shows."""
+    """Yield the ids of model calls without a finish reason that asked for tools, as the next call's input shows."""
     for chat, later in pairwise(chats):
         given, inputs = later.inputs or (), chat.inputs or ()
         at = len(inputs)

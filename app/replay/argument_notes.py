@@ -37,7 +37,8 @@ _WORDED = {"code": "other code", "prose": "other words", "search": "other words 
 _SIZE_KEYS, _ABOUT_KEYS = words("keys", "size"), words("keys", "about")
 _ARITHMETIC_KEYS = words("keys", "arithmetic")
 _LONGEST_DESCRIPTION = 300  # characters
-_VALUE = "[\"'`]?([^\\s\"'`,;()]++)[\"'`]?"
+# It begins at the begin of a word, so that each word is read once.
+_VALUE = "[\"'`]?(?<![^\\s\"'`,;()])([^\\s\"'`,;()]++)[\"'`]?"
 _DEFAULT = re.compile(
     rf"\bdefaults?(?: value)?(?: is| to|:|=| =)? ?{_VALUE}|{_VALUE}(?: is the default\b|,? by default\b| \(default\))",
     re.IGNORECASE,

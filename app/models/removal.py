@@ -194,6 +194,8 @@ def remove_unused_snapshots(connection: Connection, table: str, *, project_id: i
     if table == "draft_snapshots":
         unused = and_(unused, is_unchanged(rows))
     unused_ids = _ids(connection, select(c.id).where(c.prompt_id.in_(of_project), unused).limit(limit))
+    if not unused_ids:
+        return 0
     # The start of a replay locks its snapshots until the replay is stored: what is unused under this lock stays unused.
     locked = _ids(connection, select(c.id).where(c.id.in_(unused_ids)).order_by(c.id).with_for_update())
     return _delete(connection, rows, _ids(connection, select(c.id).where(c.id.in_(locked), unused)), project_id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -9,6 +10,8 @@ import pytest
 from tests.support.exports import export, pairs_of, span
 from tests.support.statements import executed
 from tests.support.world import World
+
+OF_TRACES = re.compile("spans|log_records|turns|sessions")
 
 
 def turns(prompt_id: int, count: int, span_id: int, **attributes: Any) -> bytes:
@@ -75,7 +78,8 @@ def test_log_records_of_many_spans_are_joined_with_the_spans_in_few_statements(w
         assert world.log(records(1_200)).status_code == 200
 
     assert sum("log_records" in statement for statement in asked) < 15 + stored / 20
-    assert len(asked) < 40 + stored / 6
+    # Meanwhile the process may note when the keys of earlier tests were used.
+    assert sum(bool(OF_TRACES.search(statement)) for statement in asked) < 40 + stored / 6
     if stored:
         (session,) = world.get("/api/v1/sessions").json["sessions"]
         assert session["preview"] == "x"

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -54,6 +55,13 @@ def turn(prompt_id: int, conversation: str, said: str, count: int = 3, start: in
         )
         for number in range(count)
     ]
+
+
+@pytest.fixture
+def only_project(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a sweep pack no project of an earlier test, of which the turns may need all of its time."""
+    owners = {world.project_id: world.organization_id}
+    monkeypatch.setattr(packing, "organizations", SimpleNamespace(owners=lambda _connection: owners))
 
 
 def formats(world: World) -> Counter[bytes]:
@@ -244,6 +252,7 @@ def test_words_of_packed_turns_are_found(world: World) -> None:
     assert found(world, word) == [f"hello {word}"]
 
 
+@pytest.mark.usefixtures("only_project")
 def test_the_clock_packs_turns_an_hour_after_their_last_batch(world: World) -> None:
     prompt_id = world.prompt()
     first = turn(prompt_id, "a", "hello")
@@ -268,6 +277,7 @@ def test_the_clock_packs_turns_an_hour_after_their_last_batch(world: World) -> N
     assert stored(world) == sent(first, second)
 
 
+@pytest.mark.usefixtures("only_project")
 def test_nothing_is_packed_without_compression(world: World) -> None:
     world.send(export(*turn(world.prompt(), "a", "hello")))
     off = beside(world.container, now=Later(world), compression="off")
@@ -311,6 +321,7 @@ def test_conversations_that_need_too_much_together_get_several_blocks(
     assert stored(world) == sent(*batches)
 
 
+@pytest.mark.usefixtures("only_project")
 def test_of_a_long_conversation_only_new_turns_are_read(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """They get another block, and the earlier one stays."""
     prompt_id = world.prompt()

@@ -6,13 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import dramatiq
-import redis
 import structlog
 from dramatiq.brokers.redis import RedisBroker
 
 from app.actors.options import RETRIED
 from app.actors.replays import ReplayActor, send_replays
-from app.errors import Unavailable
+from app.actors.sending import logged_if_unsent
 from app.redis_store.broker import WakingBroker
 from app.redis_store.middleware import owned
 from app.services.accounts.projects import Owners
@@ -53,11 +52,9 @@ class AuditDelivery:
     def send(self, audit_ids: Iterable[int]) -> None:
         """Send the audits' messages. While Redis or the database is away they wait for the clock's next sweep."""
         ids = list(audit_ids)
-        try:
+        with logged_if_unsent(log, "audits_not_sent", audit_ids=ids):
             for audit_id, organization_id in self.owners.of_audits(ids).items():
                 self.broker.enqueue(owned(self.actor.message(audit_id), organization_id))
-        except (redis.RedisError, Unavailable) as error:
-            log.warning("audits_not_sent", audit_ids=ids, error=str(error))
 
     def sweep(self) -> None:
         """Send the audits again that were left behind; the clock calls it."""

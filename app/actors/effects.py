@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import dramatiq
-import redis
 import structlog
 from dramatiq.brokers.redis import RedisBroker
 
 from app.actors.options import RETRIED
-from app.errors import Unavailable
+from app.actors.sending import logged_if_unsent
 from app.models.cases import TestCaseRow
 from app.redis_store.broker import WakingBroker
 from app.redis_store.middleware import owned
@@ -45,8 +44,6 @@ class EffectsDelivery:
 
     def send(self, row: TestCaseRow) -> None:
         """Send the test case's message. If Redis or the database is away, its tools get no proposals."""
-        try:
+        with logged_if_unsent(log, "effects_not_asked", test_case_id=row.id):
             message = self.actor.message(row.project_id, row.id)
             self.broker.enqueue(owned(message, self.owners.of_project(row.project_id)))
-        except (redis.RedisError, Unavailable) as error:
-            log.warning("effects_not_asked", test_case_id=row.id, error=str(error))

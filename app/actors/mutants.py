@@ -6,13 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import dramatiq
-import redis
 import structlog
 from dramatiq.brokers.redis import RedisBroker
 
 from app.actors.options import RETRIED
 from app.actors.replays import ReplayActor, send_replays
-from app.errors import Unavailable
+from app.actors.sending import logged_if_unsent
 from app.models.experiments import ExperimentRow
 from app.redis_store.broker import WakingBroker
 from app.redis_store.middleware import owned
@@ -57,10 +56,8 @@ class MutantsDelivery:
     def send(self, rows: Iterable[ExperimentRow]) -> None:
         """Send the maps' messages. While Redis or the database is away they wait for the clock's next sweep."""
         for row in rows:
-            try:
+            with logged_if_unsent(log, "mutants_not_asked", experiment_id=row.id):
                 self.broker.enqueue(owned(self.actor.message(row.id), self.owners.of_project(row.project_id)))
-            except (redis.RedisError, Unavailable) as error:
-                log.warning("mutants_not_asked", experiment_id=row.id, error=str(error))
 
     def sweep(self) -> None:
         """Send the maps again that were left behind; the clock calls it."""

@@ -6,12 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import dramatiq
-import redis
 import structlog
 from dramatiq.brokers.redis import RedisBroker
 
 from app.actors.options import RETRIED
-from app.errors import Unavailable
+from app.actors.sending import logged_if_unsent
 from app.redis_store.broker import WakingBroker
 from app.redis_store.middleware import owned
 from app.services.accounts.projects import Owners
@@ -50,11 +49,9 @@ def declare(
 
 def send_replays(broker: RedisBroker, actor: ReplayActor, owners: Owners, replay_ids: Sequence[int]) -> None:
     """Send the replays' messages. While Redis or the database is away they wait for the clock's next sweep."""
-    try:
+    with logged_if_unsent(log, "replays_not_sent", replay_ids=replay_ids):
         for replay_id, organization_id in owners.of_replays(replay_ids).items():
             broker.enqueue(owned(actor.message(replay_id), organization_id))
-    except (redis.RedisError, Unavailable) as error:
-        log.warning("replays_not_sent", replay_ids=replay_ids, error=str(error))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ from falcon.typing import ReadableIO
 
 from app.concurrency import changes, deadline
 from app.concurrency.quotas import Quota, Shares, Turns
-from app.errors import Unavailable
+from app.errors import Unavailable, require
 from app.metrics import Metrics
 from app.metrics.registry import HTTP_REQUESTS, HTTP_SECONDS, RATE_LIMITED
 from app.network.proxies import TrustedProxies, parse_address
@@ -276,9 +276,8 @@ class BodiesAtOnce:
 
 
 def _organization_of(req: falcon.Request) -> int:
-    """Return the organization of the API key, or of the page's project."""
-    owner = getattr(req.context, "key", None) or req.context.visit
-    return int(owner.organization_id)
+    """Do as `organization_of`; raises `NotFound` for a page without a project."""
+    return require(organization_of(req), "There is no such project.")
 
 
 def organization_of(req: falcon.Request) -> int | None:

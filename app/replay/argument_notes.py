@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from app.replay.arithmetic import arithmetic_form, is_dice
+from app.replay.arithmetic import arithmetic_form, has_dice
 from app.replay.clocks import clock_of, is_day_and_midnight, meet_at_midnight
 from app.replay.code_forms import code_note, steps_of_code
 from app.replay.compare import equal, part_of
@@ -91,7 +91,7 @@ class ArgumentNotes:
         self._spend_on(left, right)
         if self._is_same_schedule(path, left, right):
             return "the same schedule, written differently"
-        if (form := arithmetic_form(left)) and (is_dice(left) or key_of(path).lower() in _ARITHMETIC_KEYS):
+        if (form := arithmetic_form(left)) and (has_dice(form) or key_of(path).lower() in _ARITHMETIC_KEYS):
             is_same = form == arithmetic_form(right)
             return "the same expression, written differently" if is_same else _WORDED["code"] * (self._effect == "read")
         if is_same_address(left, right):

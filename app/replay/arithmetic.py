@@ -19,10 +19,9 @@ _SAME = {"**": "^", "×": "*", "÷": "/", "−": "-"}
 _Form = tuple[Any, ...]
 
 
-def is_dice(text: str) -> bool:
-    """Return True for an expression with dice."""
-    form = arithmetic_form(text)
-    return form is not None and "dice" in repr(form)
+def has_dice(form: _Form) -> bool:
+    """Return True for the form of an expression with dice."""
+    return "dice" in repr(form)
 
 
 def arithmetic_form(text: str) -> _Form | None:

@@ -70,22 +70,19 @@ def request_form(arguments: Mapping[str, Any]) -> tuple[Any, ...] | None:
     content = (body or None) if read is None else read
     place = address_form(whole, pairs)
     named = sorted(_headers(sent, content, place[1] if place else ""))
-    is_form = (
-        isinstance(content, str) and _FORM.fullmatch(content) and not any(name == "content-type" for name, _ in named)
-    )
-    return (
-        method.upper(),
-        place,
-        named,
-        sorted(parse_qsl(content, keep_blank_values=True)) if is_form else content,
-        others,
-    )
+    if _is_form(content) and not any(name == "content-type" for name, _ in named):
+        content = sorted(parse_qsl(content, keep_blank_values=True))
+    return method.upper(), place, named, content, others
+
+
+def _is_form(content: Any) -> bool:
+    return isinstance(content, str) and _FORM.fullmatch(content) is not None
 
 
 def _headers(sent: tuple[tuple[str, str], ...], content: Any, host: str) -> Iterator[tuple[str, str]]:
     """Yield the headers, with small names, but for ones that clients send or imply."""
     implied = "application/json" if isinstance(content, dict | list) else ""
-    if isinstance(content, str) and _FORM.fullmatch(content):
+    if _is_form(content):
         implied = "application/x-www-form-urlencoded"
     for written, text in sent:
         name, value = written.lower(), text.strip()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.replay.arithmetic import arithmetic_form, is_dice
+from app.replay.arithmetic import arithmetic_form, has_dice
 from tests.unit.replay.test_call_forms import compared
 
 Tree = Any
@@ -120,6 +120,6 @@ def test_another_text_is_no_expression(text: str) -> None:
 
 
 def test_dice_are_known_without_a_key() -> None:
-    assert is_dice("2d6+3")
-    assert not is_dice("2+3")
+    assert has_dice(arithmetic_form("2d6+3") or ())
+    assert not has_dice(arithmetic_form("2+3") or ("dice",))
     assert compared({"roll_for": "1d20+3"}, {"roll_for": "d20 + 3"}) == "open"

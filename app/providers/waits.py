@@ -13,10 +13,10 @@ WAIT_MAX_S = 86_400.0
 _UNIT_S = {"ms": 0.001, "milli": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 _NUMBER = re.compile(r"\s*\d{1,500}(\.\d{0,500})?\s*", re.ASCII)
 # Atomic groups: "1ms" must not also be read as "1m" and the letter "s", or a long text has exponentially many readings.
-_PART = r"\d{1,20}+(?:\.\d{1,20}+)?+\s?+(?>ms|milli|s|m|h|d)[a-z]{0,10}+"
+_PART = r"\d{1,20}+(?>(?:\.\d{1,20}+)?)\s?+(?>ms|milli|s|m|h|d)[a-z]{0,10}+"
 _PARTS = re.compile(r"(\d{1,20}(?:\.\d{1,20})?)\s?(ms|milli|s|m|h|d)[a-z]{0,10}", re.ASCII)
-_DURATION = re.compile(rf"\s*(?:{_PART}\s?+)++", re.ASCII)
-_IN_MESSAGE = re.compile(rf"\b(?:retry|again)\s(?:in|after)\s(?:about\s)?((?:{_PART}\s?+)++)", re.ASCII)
+_DURATION = re.compile(rf"\s*(?>(?:{_PART}\s?+)+)", re.ASCII)
+_IN_MESSAGE = re.compile(rf"\b(?:retry|again)\s(?:in|after)\s(?:about\s)?((?>(?:{_PART}\s?+)+))", re.ASCII)
 _MESSAGE_MAX = 2_000
 _DURATION_MAX = 100
 # A plain number that is not below these is no duration but a time: seconds, or milliseconds, since 1970.

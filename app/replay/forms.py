@@ -10,7 +10,7 @@ from typing import Any
 _LONGEST = 4_096  # characters of a text that may be a path or an address
 _JOINTS = re.compile(r"\s|(?<=\w)-(?=\w)")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,30})(?:\.[0-9]{1,30})?")
-_PATH = re.compile(r"[~.]{0,2}/\S*|[\w.@-]++(?:/++[\w.@*-]*+)++")
+_PATH = re.compile(r"[~.]{0,2}/\S*|[\w.@-]++(?>(?:/++[\w.@*-]*+)+)")
 _INSTANT = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:?\d\d\S{0,30}")
 
 

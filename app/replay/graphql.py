@@ -7,7 +7,7 @@ import re
 from app.replay.kinds import LONGEST
 
 _BEGIN = re.compile(
-    r"\s*+(?:#[^\n]*+\n\s*+)*+(?:(?:query|mutation|subscription)\b[^{]{0,2000}\{|fragment\s++\w++\s++on\b|\{\s*+[#.\w])"
+    r"\s*+(?>(?:#[^\n]*+\n\s*+)*)(?:(?:query|mutation|subscription)\b[^{]{0,2000}\{|fragment\s++\w++\s++on\b|\{\s*+[#.\w])"
 )
 _TOKEN = re.compile(r'"""(?:\\"""|\\(?!""")|[^"\\]|"(?!""))*"""|"(?:[^"\\\n]|\\.)*+"|#[^\n]*+|\w++|\S')
 _OPENS, _CLOSES = frozenset("{(["), frozenset("})]")

@@ -27,11 +27,11 @@ _PROSE_KEYS = words("prose", "keys")
 FIXED_BY_SCHEMA = ("enum", "const", "format", "pattern")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[-\s.]+")
 _BARE = re.compile(r"[\w-]*")
-_PATH = re.compile(r"(?:[A-Za-z]:\\|[a-z][a-z0-9+.-]{0,20}://|[.~]{0,2}/)\S*|[\w.@-]++(?:[/\\][\w.@*-]++)++/?")
+_PATH = re.compile(r"(?:[A-Za-z]:\\|[a-z][a-z0-9+.-]{0,20}://|[.~]{0,2}/)\S*|[\w.@-]++(?>(?:[/\\][\w.@*-]++)+)/?")
 EAST_ASIAN = re.compile(r"[\u1100-\u11ff\u3040-\u9fff\uac00-\ud7af]")
 _RATE = re.compile(r"[0-9][0-9.,]*[^\W\d_]{1,4}/[^\W\d_]{1,4}")  # 25hl/h
 _SQL_STATEMENT = re.compile(
-    r"(?:\s++|--[^\n]*+\n|/\*(?![!M+])(?:[^*]|\*(?!/))*+\*/)*+"  # comments
+    r"(?>(?:\s++|--[^\n]*+\n|/\*(?![!M+])(?>(?:[^*]|\*(?!/))*)\*/)*)"  # comments
     r"(?:(?:begin|start)\b[a-z ]{0,20};\s*)?(?:(?:explain\s+)?select\b.{0,2000}?\bfrom\b"
     r"|insert\s+into\b|update\s+\S+\s+set\b|delete\s+from\b|merge\s+into\b"
     r"|update\s+\S+\s+(?:as\s+)?\w+\s+set\s+[\w.`]+\s*="

@@ -11,7 +11,7 @@ _LONGEST = 40  # characters
 _MEMORY = re.compile(r"(?<![\w.])(\d{1,15}(?:\.\d{1,9})?)([KMGTP])i(?!\w)")
 _PROCESSORS = re.compile(r"(?<=cpu=)(\d{1,9}(?:\.\d{1,9})?)(m?)(?![\w.])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
-_TIME = re.compile(r"-?(?:\d{1,9}[smhdw])++")
+_TIME = re.compile(r"-?(?>(?:\d{1,9}[smhdw])+)")
 _PART = re.compile(r"(\d{1,9})([smhdw])")
 _JOB_TIME = re.compile(r"(?:(\d{1,4})-)?(\d{1,9})(?::(\d{1,2}))?(?::(\d{1,2}))?")
 _UNITS = "KMGTP"

@@ -17,7 +17,7 @@ _PORTS = {"http": ":80", "https": ":443"}
 _BASES = words("requests", "base")
 _DEFAULTS: dict[str, str] = TABLES["requests"]["defaults"]
 _ENCODED = re.compile("%([0-9A-Fa-f]{2})")
-_FORM = re.compile(r"[\w.\-%+\[\]]++=[^&\s]*+(?:&[\w.\-%+\[\]]++=[^&\s]*+)*+")
+_FORM = re.compile(r"[\w.\-%+\[\]]++=[^&\s]*+(?>(?:&[\w.\-%+\[\]]++=[^&\s]*+)*)")
 
 Address = tuple[str, str, str, tuple[tuple[str, str], ...], str]
 

@@ -13,7 +13,7 @@ from app.replay.tables import TABLES, words
 
 Form = tuple[Any, ...]
 
-_TOKEN = re.compile(r"[^\W\d]\w*+(?:\.[^\W\d]\w*+)*+|\.?\d[\w.]*+(?:(?<=e)[-+]\d++)?|[<>!=]++|\|\||\S")
+_TOKEN = re.compile(r"[^\W\d]\w*+(?>(?:\.[^\W\d]\w*+)*)|\.?\d[\w.]*+(?:(?<=e)[-+]\d++)?|[<>!=]++|\|\||\S")
 _DOLLAR_QUOTE = re.compile(r"\$\w*\$")
 _PLAIN_NAME = re.compile(r"`([^\W\d]\w*+)`|\"([^\W\dA-Z][^\WA-Z]*+)\"")
 _BRACKETED_NAME = re.compile(r"(?<!\w)\[([^\W\d]\w*+)\]")

@@ -17,7 +17,7 @@ _NAMED_COLUMNS = re.compile(
     r"\bas\s++(?!materialized\b)[^\W\d]\w*+\s*+\([\w\s,]*+\)"
     r"|(?:\bwith|\brecursive|,)\s++[^\W\d]\w*+\s*+\([\w\s,]*+\)\s*+as\s*+\((?=\s*+(?:select|values|with)\b)"
 )
-_QUERY = re.compile(r"\s*+(?:explain\s++)?+(select|with)\s", re.IGNORECASE)
+_QUERY = re.compile(r"\s*+(?>(?:explain\s++)?)(select|with)\s", re.IGNORECASE)
 _SIGN_OF_SQL = re.compile(
     r"[*=<>(_]|\b(?:where\s++\S++\s++(?:is|in|like|between|not)|(?:group|order)\s++by|limit\s++\d|join)\b",
     re.IGNORECASE,

@@ -188,3 +188,56 @@ def test_each_pattern_is_linear_where_it_is_used() -> None:
         if calls := slow_calls(pattern, methods):
             slow[name] = calls
     assert slow == {}
+
+
+# What of a pattern lets the engine write down how far it is.
+MOVES = {"BRANCH", "MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT", "ATOMIC_GROUP", "ASSERT", "ASSERT_NOT"}
+
+
+def fails_late(items: Any) -> bool:
+    """Return whether an item of a possessive repeat may fail after the engine wrote down that it is further on.
+
+    Python before 3.11.5 goes on from there instead of from before the item (python/cpython#106052).
+    """
+    moved = False
+    for number, (code, argument) in enumerate(items):
+        if moved or (number and str(code) in MOVES):
+            return True
+        moved = str(code) in MOVES
+        if str(code) == "SUBPATTERN":
+            moved = any(str(inner) in MOVES for inner, _ in argument[3])
+        if str(code) != "ATOMIC_GROUP" and any(map(fails_late, parts_of(str(code), argument))):
+            return True
+    return False
+
+
+def is_wrong_before_3_11_5(source: str, flags: int = 0) -> bool:
+    pending = [list(sre_parse.parse(source, flags))]
+    while pending:
+        for code, argument in pending.pop():
+            if str(code) == "POSSESSIVE_REPEAT" and fails_late(argument[2]):
+                return True
+            pending += [list(part) for part in parts_of(str(code), argument)]
+    return False
+
+
+@pytest.mark.parametrize(
+    ("source", "is_wrong"),
+    [
+        (r"(?:ab?c)++", True),
+        (r"(?:.(?!D))++", True),
+        (r"(?:#[^\n]*+\n)*+", True),
+        (r"(?:explain\s++)?+select", True),
+        (r"(?:/\*(?:[^*]|\*(?!/))*+\*/)*", True),
+        (r"(?>(?:ab?c)+)", False),
+        (r"(?:[^\"\\]|\\.)*+", False),
+        (r"\w++\.(?:\d|x)?+", False),
+    ],
+)
+def test_a_possessive_repeat_that_python_3_11_2_reads_wrongly_is_noticed(source: str, is_wrong: bool) -> None:
+    assert is_wrong_before_3_11_5(source) == is_wrong
+
+
+def test_every_pattern_finds_the_same_with_python_3_11_2() -> None:
+    wrong = [name for name, pattern, _ in patterns() if is_wrong_before_3_11_5(pattern.pattern, pattern.flags)]
+    assert wrong == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
@@ -35,7 +35,7 @@ RECORDS_MAX, CASES_MAX = 1000, 200
 """The records of sessions, and of test cases, that one request imports."""
 MESSAGES_MAX = 100
 TEXT_LIMITS = TextLimits(yaml_bytes=MIB // 2, csv_bytes=BYTES_MAX, values=10_000, expanded=1_000_000)
-"""The limits of a file in YAML, of which PyYAML reads half a MiB in a second, and in CSV."""
+"""The limits of all files in YAML, of which PyYAML reads half a MiB in a second, and of a file in CSV."""
 RECORD_BYTES, SPANS_BYTES = 16 * MIB, 32 * MIB
 """The bytes of the spans of a record, which are in memory together, and of all spans of an import."""
 MESSAGE_MAX = 500
@@ -177,10 +177,10 @@ def _opened(files: tuple[File, ...]) -> list[tuple[str, bytes]]:
 
 def _records(tool: str, files: list[tuple[str, bytes]], at_most: int, report: ImportReport) -> Iterator[ImportedRecord]:
     """Yield the records of all files; report what is beyond `at_most` and what can't be read."""
-    count = 0
+    count, limits = 0, _share(len(files))
     for name, content in files:
         try:
-            for record in records_of(tool, io.BufferedReader(io.BytesIO(content)), name, TEXT_LIMITS):
+            for record in records_of(tool, io.BufferedReader(io.BytesIO(content)), name, limits):
                 if count == at_most:
                     report.add(f"Only the first {at_most} records are imported. {BY_COMMAND}")
                     return
@@ -188,6 +188,12 @@ def _records(tool: str, files: list[tuple[str, bytes]], at_most: int, report: Im
                 yield record
         except UnreadableFile as error:
             raise Invalid(str(error)) from error
+
+
+def _share(files: int) -> TextLimits:
+    """Return the limits of each of so many files, which may all be in YAML."""
+    parts = {name: getattr(TEXT_LIMITS, name) // files for name in ("yaml_bytes", "values", "expanded")}
+    return replace(TEXT_LIMITS, **parts)
 
 
 def _answer(status_code: int, content: dict[str, Any]) -> StoredBatch:

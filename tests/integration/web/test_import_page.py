@@ -159,6 +159,16 @@ def test_a_yaml_file_that_is_slow_to_read_is_refused(
     assert len(answer.text) < 100_000
 
 
+def test_several_yaml_files_share_the_limits_of_one(world: World, admin: Browser) -> None:
+    half = b"#\n" * (imports.TEXT_LIMITS.yaml_bytes // 4)
+    values = b"- a\n" * (imports.TEXT_LIMITS.values // 2)
+
+    assert send(admin, world.prompt(), "promptfoo", ("a.yaml", half + b"a"), ("b.yaml", half)).status_code == 400
+    assert "a.yaml is larger than 0.25 MiB." in admin.text
+    assert send(admin, world.prompt(), "promptfoo", ("a.yaml", values), ("b.yaml", values)).status_code == 200
+    assert admin.text.count("more than 5,000 values") == 2
+
+
 @pytest.mark.parametrize(
     ("tool", "files", "problem"),
     [

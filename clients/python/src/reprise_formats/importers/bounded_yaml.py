@@ -10,10 +10,13 @@ from reprise_formats.importers.text_limits import TextLimits
 
 _TAG = "tag:yaml.org,2002:"
 _TAGS = {_TAG + name for name in ("null", "bool", "int", "float", "str", "seq", "map", "merge", "value")}
+_NUMBERS = (f"{_TAG}int", f"{_TAG}float")
+_NUMBER_MAX = 1000
+"""Characters of a number. Python writes no integer of more than 4,300 digits."""
 
 
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # PyYAML has no types
-    """Reads dates as texts: JSON has none."""
+    """Reads dates and YAML 1.1's numbers to the base 60, such as 1:30, as texts: JSON has none, nor has YAML 1.2."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012 - PyYAML's way
         first: [resolver for resolver in resolvers if resolver[0] != f"{_TAG}timestamp"]
@@ -29,6 +32,12 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # PyYAML has no types
         if self._left < 0:
             raise ValueError(f"It has more than {self._values:,} values.")
         return super().compose_node(parent, index)
+
+    def resolve(self, kind: type[yaml.Node], value: Any, implicit: Any) -> str:
+        # Only numbers to the base 60 have a colon.
+        is_text = kind is yaml.ScalarNode and ":" in value
+        tag: str = super().resolve(kind, value, (False, implicit[1]) if is_text else implicit)
+        return tag
 
 
 def load(text: str, limits: TextLimits) -> Any:
@@ -71,6 +80,8 @@ def _check(root: yaml.Node, most: int) -> None:
             begun.add(id(node))
             if node.tag not in _TAGS:
                 raise ValueError(f"{node.tag.removeprefix(_TAG)!r} is no type of JSON.")
+            if node.tag in _NUMBERS and (":" in node.value or len(node.value) > _NUMBER_MAX):
+                raise ValueError(f"A number has more than {_NUMBER_MAX:,} characters, or a colon.")
             unknown = [child for child in inner if id(child) not in sizes]
             if any(id(child) in begun for child in unknown):
                 raise ValueError("An alias refers to a node that contains it.")

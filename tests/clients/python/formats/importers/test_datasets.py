@@ -85,6 +85,10 @@ def test_names_differ_and_are_the_same_in_every_import() -> None:
         ("a: !!binary abcd", "is no YAML"),
         ("a: !!set {b}", "is no YAML"),
         ("a: !!python/object:os.system ls", "is no YAML"),
+        (f"- 0x{'f' * 5000}", "A number has more than 1,000 characters"),
+        (f"- {{vars: {{? 0x{'f' * 5000} : Hi}}}}", "A number has more than 1,000 characters"),
+        (f"a: !!float 1{':1' * 400}.5", "A number has"),
+        ("a: !!int 1:30", "or a colon"),
     ],
 )
 def test_a_file_without_tests_is_reported(content: str, problem: str) -> None:
@@ -100,6 +104,14 @@ def test_a_date_without_quotes_is_a_text() -> None:
     case = promptfoo.convert(record.value)
 
     assert (case.variables, case.expected) == ({"day": "2026-01-01"}, "2026-01-02")
+
+
+@pytest.mark.parametrize("time", ["1:30", "-1:30.5", "1" + ":1" * 400 + ".5"])
+def test_a_number_to_the_base_60_is_a_text(time: str) -> None:
+    """PyYAML would read it as 90, in time that is quadratic in its length."""
+    [record] = promptfoo.records(f"- {{vars: {{question: {time}}}, assert: [{{type: equals, value: x}}]}}", "file")
+
+    assert promptfoo.convert(record.value).question == time
 
 
 @pytest.mark.parametrize(

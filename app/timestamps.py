@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from functools import cache
 from zoneinfo import available_timezones
 
@@ -25,6 +25,14 @@ def zone_names() -> frozenset[str]:
     The zones of the machine itself are left out, as are those with leap seconds: elsewhere a name means another time.
     """
     return frozenset(available_timezones()) - {"Factory", "localtime"}
+
+
+def in_zone(when: datetime, zone: tzinfo) -> datetime | None:
+    """Return a time in a zone; None where that is before year 1 or after year 9999."""
+    try:
+        return when.astimezone(zone)
+    except OverflowError:
+        return None
 
 
 def of_unix_ns(ns: int) -> datetime:

@@ -17,6 +17,7 @@ from app.audit.passage import Conversation, Leaf, ProbedText, is_name, leaves_of
 from app.audit.planted import PLANTED, TextOperator, other_number
 from app.audit.tokens import kind_of, same_value
 from app.replay.tables import words
+from app.timestamps import in_zone
 
 _FLAG = re.compile(r" --?[A-Za-z][\w-]*(?==|\s|$)")
 _TURNED = re.compile("|".join(re.escape(form) for form in sorted({form for form, _ in TURNED}, key=len, reverse=True)))
@@ -206,9 +207,10 @@ def default_sent(call: RecordedArguments, draw: Draw) -> ArgumentsChange | None:
 def instant_rewritten(call: RecordedArguments, draw: Draw) -> ArgumentsChange | None:
     """Send the same instant in another time zone, where the schema's format is `date-time`."""
     for key in draw.rotated(list(call.arguments)):
-        if call.property_of(key).get("format") == "date-time" and (instant := _instant(call.arguments[key])):
-            zone = _EAST if instant.utcoffset() == timedelta() else UTC
-            return call.put((key,), instant.astimezone(zone).isoformat())
+        instant = _instant(call.arguments[key]) if call.property_of(key).get("format") == "date-time" else None
+        zone = _EAST if instant and instant.utcoffset() == timedelta() else UTC
+        if instant and (elsewhere := in_zone(instant, zone)):
+            return call.put((key,), elsewhere.isoformat())
     return None
 
 

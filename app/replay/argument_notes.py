@@ -23,7 +23,7 @@ from app.replay.spans import interval_of
 from app.replay.tables import words
 from app.replay.types import Effect, StringKind
 from app.replay.value_notes import is_in_other_order, is_same_address, list_note, text_note
-from app.timestamps import zone_names
+from app.timestamps import in_zone, zone_names
 
 SCHEMA_STEPS = 10  # to find the schema of a place
 _LONGEST_OF_VALUES = 100  # characters
@@ -185,7 +185,9 @@ class ArgumentNotes:
         self._spend_on(*texts)
         times = [moment for text in texts if (moment := instant_of(text.strip()))]
         return bool(times) and all(
-            moment.tzinfo is not None and moment.astimezone(ZoneInfo(zone)).utcoffset() == moment.utcoffset()
+            moment.tzinfo is not None
+            and (there := in_zone(moment, ZoneInfo(zone))) is not None
+            and there.utcoffset() == moment.utcoffset()
             for moment in times
         )
 

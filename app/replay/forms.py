@@ -7,6 +7,8 @@ import re
 from datetime import UTC, datetime
 from typing import Any
 
+from app.timestamps import in_zone
+
 _LONGEST = 4_096  # characters of a text that may be a path or an address
 _JOINTS = re.compile(r"\s|(?<=\w)-(?=\w)")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,30})(?:\.[0-9]{1,30})?")
@@ -26,8 +28,8 @@ def scalar_form(value: Any) -> Any:
     if len(text) <= _LONGEST:
         if _NUMBER.fullmatch(text):
             return _number_form(text)
-        if (instant := instant_of(text)) and instant.tzinfo:
-            return instant.astimezone(UTC).isoformat()
+        if (instant := instant_of(text)) and instant.tzinfo and (utc := in_zone(instant, UTC)):
+            return utc.isoformat()
         if _PATH.fullmatch(text):
             return posixpath.normpath(text).casefold()
     return " ".join(text.split()).casefold()

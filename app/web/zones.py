@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 import falcon
 
-from app.timestamps import zone_names
+from app.timestamps import in_zone, zone_names
 
 # A script writes it: the browser's zone by its name in the IANA database, such as Europe/Berlin.
 ZONE_COOKIE = "reprise_zone"
@@ -35,10 +35,7 @@ def shown_in(zone: tzinfo) -> Iterator[None]:
 
 def local(when: datetime) -> datetime:
     """Return a time in the zone that the page shows."""
-    try:
-        return when.astimezone(_shown.get())
-    except OverflowError:  # within a day of year 1 or 9999
-        return when.astimezone(UTC)
+    return in_zone(when, _shown.get()) or when.astimezone(UTC)
 
 
 def midnight(day: date, zone: tzinfo) -> datetime:

@@ -114,6 +114,13 @@ def test_an_instant_is_the_same_in_another_time_zone() -> None:
     assert HARMLESS_ARGUMENTS["instant_rewritten"](recorded(schema={}), Draw("1")) is None
 
 
+def test_an_instant_at_the_end_of_the_calendar_stays() -> None:
+    """Programs write it for "for ever", and elsewhere it is in the year 10000."""
+    forever = recorded({"at": "9999-12-31T23:59:59Z"})
+
+    assert HARMLESS_ARGUMENTS["instant_rewritten"](forever, Draw("1")) is None
+
+
 @pytest.mark.parametrize("arguments", [{}, {"a": None}, {"a": ""}, {"a": [[], {}]}, {"a": "\ud800"}, {"a": [1, [2]]}])
 @pytest.mark.parametrize("kind", [*PLANTED_ARGUMENTS, *HARMLESS_ARGUMENTS])
 def test_odd_arguments_are_changed_or_left(arguments: dict[str, Any], kind: str) -> None:

@@ -393,6 +393,15 @@ def test_an_offset_may_imply_the_time_zone(moment: str, expected: str) -> None:
     assert compared(recorded, produced) == compared(produced, recorded) == expected
 
 
+@pytest.mark.parametrize("moment", ["9999-12-31T23:59:59-05:00", "0001-01-01T00:00:00+01:00"])
+def test_a_time_that_is_beyond_the_calendar_in_utc_is_compared_as_a_text(moment: str) -> None:
+    later = f"{moment[:-6]}.5{moment[-6:]}"
+    assert compared({"until": moment}, {"until": moment.replace("T", " ")}) == "open"
+    assert compared({"until": moment}, {"until": later}) == "failed"
+    with_zone = {"until": {"dateTime": moment[:-6], "timeZone": "Africa/Johannesburg"}}
+    assert compared(with_zone, {"until": {"dateTime": moment}}) == "failed"
+
+
 # Commands under keys of other languages, and of tools that are named after a shell.
 READING = ["df -i /var", "ls -lh /var/log | head -5", "du -xhd 2 /var | sort -hr", "grep -n max /etc/nginx.conf"]
 WRITING = ["rm -rf /var/log", "df -i > /tmp/x", "ls; reboot", "unheard-of --list"]

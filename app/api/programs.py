@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import falcon
-import orjson
 
 from app.api.operation import ApiCall, Command, Method, Resource, operation
 from app.chat import ToolCall
@@ -18,7 +17,7 @@ from app.models.api_keys import ApiKey
 from app.providers.passing.anthropic import Messages
 from app.providers.passing.google import GenerateContent
 from app.providers.passing.openai import ChatCompletions, Responses
-from app.providers.passing.wire import Body, PassingWire
+from app.providers.passing.wire import Body, PassingWire, encoded
 from app.schemas import programs as schemas
 from app.schemas.base import load
 from app.services.replays.program_tools import ToolResult
@@ -244,4 +243,4 @@ def _streamed(wire: PassingWire, received: Any, body: Body) -> bytes:
 
 
 def _send(resp: falcon.Response, received: Any) -> None:
-    resp.content_type, resp.data = falcon.MEDIA_JSON, orjson.dumps(received)
+    resp.content_type, resp.data = falcon.MEDIA_JSON, encoded(received)

@@ -27,6 +27,7 @@ from app.providers.http_client import HttpClient, is_timeout, pieces
 from app.providers.stopping import CallStop, Stopped
 from app.providers.types import Credential, ModelRequest
 from app.providers.wires import Wire, wire_of
+from app.values.json import json_bytes
 
 _HEADERS = {
     "content-type": "application/json",
@@ -175,12 +176,9 @@ def _passed_on(answer: Answer, on_event: OnEvent) -> Answer:
 def _encoded(body: dict[str, Any]) -> bytes:
     """Return a request's body as JSON. Raises `ProviderFailure` where it is nested too deeply for that."""
     try:
-        return orjson.dumps(body)
-    except orjson.JSONEncodeError:  # for example, an integer of more than 64 bits in a tool's schema
-        try:
-            return json.dumps(body).encode()
-        except RecursionError:
-            raise ProviderFailure("The request is nested too deeply to be sent.", unaccepted=True) from None
+        return json_bytes(body)
+    except RecursionError:
+        raise ProviderFailure("The request is nested too deeply to be sent.", unaccepted=True) from None
 
 
 def _data(event: bytes) -> str:

@@ -42,6 +42,17 @@ def json_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
+def json_bytes(value: Any) -> bytes:
+    """Return a value as JSON, also with integers beyond 64 bits, halves of surrogate pairs, and hundreds of levels.
+
+    Raises `RecursionError` for more levels than Python writes.
+    """
+    try:
+        return orjson.dumps(value)
+    except orjson.JSONEncodeError:
+        return json.dumps(value).encode()
+
+
 def json_length(value: Any) -> int:
     """Return about how many bytes a JSON value has as JSON; other threads run meanwhile, however large it is."""
     length, waiting = 0, [value]

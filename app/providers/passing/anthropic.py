@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-import orjson
-
 from app.chat import ToolDefinition
 from app.providers.anthropic_wire import AnthropicDecoder, AnthropicWire
-from app.providers.passing.wire import Body, PassingWire, Results, entries, listed, texts, tool, without_nulls
+from app.providers.passing.wire import Body, PassingWire, Results, encoded, entries, listed, texts, tool, without_nulls
 from app.providers.vendors import Vendor
 
 
@@ -70,7 +68,7 @@ def _pieces(block: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]
         case "text":
             return block | {"text": ""}, [{"type": "text_delta", "text": block.get("text", "")}]
         case "tool_use":
-            arguments = orjson.dumps(block.get("input", {})).decode()
+            arguments = encoded(block.get("input", {})).decode()
             return block | {"input": {}}, [{"type": "input_json_delta", "partial_json": arguments}]
         case "thinking":
             thought = {"type": "thinking_delta", "thinking": block.get("thinking", "")}

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from io import BytesIO
 from typing import Any, ClassVar
 
-import orjson
-
 from app.chat import Answer, StreamEvent, Tokens, ToolDefinition
 from app.errors import Invalid, ProviderError
 from app.providers.decoding import Decoder, count_of
 from app.providers.vendors import Vendor
+from app.values.json import json_bytes
 
 Body = dict[str, Any]
 # What a stream changes in a request; the vendor is always asked for a whole answer.
@@ -148,7 +147,7 @@ class PassingWire(ABC):
 
         Raises `ProviderError` for an answer of so many small parts that their frames would be far larger.
         """
-        most = STREAM_GROWTH * len(orjson.dumps(received)) + STREAM_BYTES
+        most = STREAM_GROWTH * len(encoded(received)) + STREAM_BYTES
         stream = BytesIO()
         for event in self.events(received, body):
             stream.write(self.frame(event))
@@ -160,7 +159,15 @@ class PassingWire(ABC):
     def frame(self, event: Any) -> bytes:
         """Return an event, with its type where the vendor names it."""
         name = event.get("type")
-        return (f"event: {name}\n" if name else "").encode() + b"data: " + orjson.dumps(event) + b"\n\n"
+        return (f"event: {name}\n" if name else "").encode() + b"data: " + encoded(event) + b"\n\n"
+
+
+def encoded(received: Any) -> bytes:
+    """Return what a vendor sent as JSON again. Raises `ProviderError` for what is nested too deeply."""
+    try:
+        return json_bytes(received)
+    except RecursionError as error:
+        raise ProviderError("The model's answer is nested too deeply to be passed on.") from error
 
 
 def repeated(value: Any) -> Any:

@@ -7,14 +7,12 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-import msgspec
-
 from app.chat import Answer, Message, ToolDefinition
 from app.concurrency import deadline
 from app.errors import UNREADABLE, Conflict, ProviderError
 from app.models.program_replays import ProgramReplay
 from app.providers.failures import ProviderFailure
-from app.providers.passing.wire import Body, Results
+from app.providers.passing.wire import Body, Results, encoded
 from app.providers.types import ModelConfig
 from app.replay.findings import TurnResult
 from app.replay.ports import JudgePort, KnownPort, Ports
@@ -108,7 +106,7 @@ class Exchange:
 
     def keep(self, place: int, received: Any) -> None:
         """Keep an answer's JSON. Raises `ProviderError` for more than a request may keep and send again."""
-        text = msgspec.json.encode(received)
+        text = encoded(received)
         memory = len(text) + count_marks(text) * PER_MARK
         self._bytes, self._memory = self._bytes + len(text), self._memory + memory
         self.grow(memory)

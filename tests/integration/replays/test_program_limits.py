@@ -382,6 +382,25 @@ def test_one_request_keeps_no_more_of_what_its_model_answers_than_fits(
     assert asked == 5
 
 
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("value", ['"\\ud83d"', str(2**70), "[" * 300 + "]" * 300], ids=["half", "long", "deep"])
+def test_an_answer_that_only_python_writes_as_json_reaches_the_program(
+    world: World, upstream: Upstream, value: str, streamed: bool
+) -> None:
+    """Some models write half of an emoji. The call is paid, and a program would send the request again."""
+    _replay, program = begin(world, case_of(world, THANKS)["id"])
+    message = f'{{"role": "assistant", "content": "Hi", "more": {value}}}'
+    upstream.script(Reply(raw=b'{"choices": [{"index": 0, "message": %b}]}' % message.encode()))
+    upstream.script(Reply(raw=b'{"data": [%b]}' % value.encode()))
+
+    chat = program.call(CHAT, {"model": "gpt-4o-mini", "messages": [], "stream": streamed})
+    vector = embed(program)
+
+    assert (chat.status_code, vector.status_code) == (200, 200)
+    assert f'"more": {value}' in chat.text
+    assert vector.text == f'{{"data": [{value}]}}'
+
+
 @pytest.mark.parametrize(("depth", "status"), [(900, 200), (990, 502), (1_100, 400)])
 def test_a_body_that_is_nested_deeply_is_passed_on_or_refused(
     world: World, upstream: Upstream, depth: int, status: int

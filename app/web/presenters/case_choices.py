@@ -7,9 +7,9 @@ from app.web import labels
 MISSING = [
     ("error", "Return an error"),
     ("stop", "Stop the replay"),
-    ("nearest", "Reads: next recorded result"),
+    ("nearest", "For reads, the next recorded result"),
     ("static", "The result set in its rules"),
-    ("simulate", "Reads: a model plays the tool"),
+    ("simulate", "For reads, a model plays the tool"),
 ]
 CHOICES = {
     "arguments": [
@@ -49,7 +49,7 @@ CHOICES = {
     ],
     "effects": [
         ("read", "Reads: asking changes nothing"),
-        ("write", "Writes: it acts on the world"),
+        ("write", "Writes: it changes something"),
         ("by_call", "Decided by each call: its SQL, shell command or request"),
     ],
     "extra": [("allow", "Are allowed"), ("fail", "Fail the replay")],
@@ -62,22 +62,28 @@ CHOICES = {
     "lost": [("fail", "Default: fails the replay"), ("allow", "Is allowed")],
     "tool_missing": [("", "Default: the test case's setting"), *MISSING],
     "matchers": [
-        ("exact", "exact: the same value"),
-        ("facts", "facts: the same values, in any words"),
-        ("any", "any: anything"),
-        ("text", "text: but for case, punctuation"),
-        ("number", "number: at most a tolerance apart"),
-        ("regex", "regex: matches a pattern"),
-        ("one_of", "one_of: one of a JSON list"),
-        ("unordered", "unordered: a list in any order"),
-        ("ai", "ai: a judge model decides, by the assertion"),
+        ("exact", "The same value"),
+        ("facts", "The same values, in any words"),
+        ("any", "Anything"),
+        ("text", "The same text but for case, punctuation"),
+        ("number", "A number, at most a tolerance apart"),
+        ("regex", "Matches a pattern"),
+        ("one_of", "One of a JSON list"),
+        ("unordered", "A list in any order"),
+        ("ai", "A judge model decides, by the assertion"),
     ],
 }
 # Kinds of texts, which a tool's row offers besides the matchers.
 KINDS = [
-    ("value", "value: any difference fails"),
-    ("code", "code: as value in a write; in a read a judge decides"),
-    ("prose", "prose: a judge decides on other words"),
-    ("search", "search: a judge decides on other words"),
+    ("value", "A value: any difference fails"),
+    ("code", "Code: as a value in a write; in a read a judge decides"),
+    ("prose", "Prose: a judge decides on other words"),
+    ("search", "A search: a judge decides on other words"),
 ]
 CHOICES["of_tools"] = [*CHOICES["matchers"], *KINDS]
+
+
+def in_sentence(choices: list[tuple[str, str]], value: str) -> str:
+    """Return the label of a choice as it reads within a sentence."""
+    label = dict(choices)[value]
+    return label[0].lower() + label[1:]

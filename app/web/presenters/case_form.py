@@ -15,7 +15,7 @@ from app.replay.types import TestCase, ToolRules
 from app.values.storable import decode_json
 from app.web import labels
 from app.web.forms import Form
-from app.web.presenters.case_choices import CHOICES, KINDS
+from app.web.presenters.case_choices import CHOICES, KINDS, MISSING, in_sentence
 from app.web.presenters.case_faults import variants_body
 from app.web.presenters.case_fields import CaseFields, MatcherFields, StepFields, ToolFields
 
@@ -62,12 +62,14 @@ class ToolRow:
             f"at most {tool.max_calls} calls in all": tool.max_calls is not None,
             f"calls beyond the recording {extra}": not tool.never,
             "may be gone from the draft": tool.lost == "allow",
-            f"without a recording: {tool.on_missing}": tool.on_missing is not None,
         }
+        missing = [f"without a recording: {in_sentence(MISSING, tool.on_missing)}"] if tool.on_missing else []
         matchers = [
-            f"{matcher.path or 'all arguments'} by {matcher.match}" for matcher in self.fields.matchers if matcher.match
+            f"{row.path or 'all arguments'}: {in_sentence(CHOICES['of_tools'], row.match)}"
+            for row in self.fields.matchers
+            if row.match
         ]
-        return [*(words for words, holds in applies.items() if holds), *matchers]
+        return [*(words for words, holds in applies.items() if holds), *missing, *matchers]
 
 
 _UNKNOWN = resolve("", ToolRules(), None, None)

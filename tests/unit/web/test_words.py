@@ -14,6 +14,7 @@ from reprise_formats import replay_words
 
 from app.replay import violations
 from app.web import labels, templating
+from app.web.presenters import case_choices
 
 ROOT = Path(__file__).parents[3]
 ROW = re.compile(r"^\| ([^|]+) \| ([^|]+) \|([^|]*)\|$", re.MULTILINE)
@@ -39,10 +40,10 @@ def texts_of(template: str) -> str:
 
 @cache
 def shown_texts() -> dict[str, str]:
-    """Return the texts of each template, and those of the labels and the keys, in lower case."""
+    """Return the texts of each template, and those of the labels, the choices and the keys, in lower case."""
     templates = {path.name: texts_of(path.read_text()) for path in templating.FOLDER.glob("*.html")}
     keys = " ".join(does for _, does in templating.KEYS)
-    modules = [ast.parse(Path(str(module.__file__)).read_text()) for module in (labels, replay_words)]
+    modules = [ast.parse(Path(str(module.__file__)).read_text()) for module in (labels, replay_words, case_choices)]
     constants = [node.value for module in modules for node in ast.walk(module) if is_text(node)]
     texts = templates | {"labels.py": " ".join(map(str, constants[1:])), "keys": keys}
     return {name: text.lower() for name, text in texts.items()}

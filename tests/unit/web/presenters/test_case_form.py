@@ -125,6 +125,17 @@ def test_a_row_of_a_tool_shows_its_default_next_to_the_effect_that_was_set() -> 
     assert row.rules == ["at most 2 calls in all", "calls beyond the recording fail"]
 
 
+def test_a_row_of_a_tool_shows_its_rules_in_words() -> None:
+    rules = ToolRules(on_missing="nearest", arguments={"/id": "facts", "/at": {"match": "number", "tolerance": 1}})
+    case = replace(CASE, tools={"get_order": rules})
+
+    assert tool_rows(shown(case), case, [ToolDefinition("get_order", effect="read")])[0].rules[1:] == [
+        "without a recording: for reads, the next recorded result",
+        "/id: the same values, in any words",
+        "/at: a number, at most a tolerance apart",
+    ]
+
+
 @pytest.mark.parametrize(
     ("extra", "words"), [(None, "are allowed if they read"), ("fail", "fail"), ("allow", "are allowed")]
 )

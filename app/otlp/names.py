@@ -96,9 +96,10 @@ def user_of(values: Mapping[str, Any]) -> tuple[int, str] | None:
 
 
 def has_error_status(values: Mapping[str, Any]) -> bool:
-    """Return whether attributes report a failure: Strands, Langfuse and LiveKit do not set the span's status."""
+    """Return whether attributes report a failure: `error.type` does by convention, and some libraries set no status."""
     return (
-        values.get("gen_ai.tool.status") == "error"
+        id_of(values.get("error.type")) != ""
+        or values.get("gen_ai.tool.status") == "error"
         or values.get("langfuse.observation.level") == "ERROR"
         or values.get("lk.function_tool.is_error") is True
     )

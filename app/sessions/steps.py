@@ -190,8 +190,7 @@ def tool_error(span: TurnSpan) -> str | None:
 def _own_error(span: TurnSpan) -> str | None:
     """Return the error of a failed tool: its result, else its exception, else its status."""
     result = span.tool.result if span.tool else None
-    recorded = span.full.failed or span.full.attributes.get("error.type")
-    if not recorded and (result is not None or exception(span) is None):
+    if not span.full.failed and (result is not None or exception(span) is None):
         return None
     if result not in (None, "", {}, []):
         return json_text(result)

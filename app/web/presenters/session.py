@@ -60,6 +60,11 @@ class ShownTurn:
         return shown_files(self.turn)
 
     @cached_property
+    def failed_calls(self) -> int:
+        """The number of tool calls with an error. Facts of turns count those with a span only."""
+        return sum(isinstance(shown, Step) and shown.error is not None for shown, _ in self.entries)
+
+    @cached_property
     def anchors(self) -> dict[int, str]:
         """The ids of spans by the index of their first entry."""
         first: dict[str, int] = {}

@@ -12,7 +12,7 @@ import pytest
 
 from app.web.presenters.texts import WHOLE
 from tests.integration.web.conftest import Browser
-from tests.support.conversations import RecordedTurn
+from tests.support.conversations import RecordedCall, RecordedTurn
 from tests.support.conversations import export as recorded
 from tests.support.exports import export
 from tests.support.operations import calls_of
@@ -114,6 +114,24 @@ def test_a_call_that_no_span_recorded_is_in_the_conversation(world: World, admin
 
     assert "Tool web_search from the messages" in words(admin)
     assert '"hits": 3' in admin.text
+
+
+def test_a_session_with_a_failed_tool_is_not_ok(world: World, admin: Browser) -> None:
+    asked = [message("user", "News?")]
+    called = message("assistant", call("c", "web_search", {"q": "news"}))
+    failed = [*asked, called, message("tool", response("c", "timeout") | {"is_error": True})]
+    of_messages = Turn(world.prompt()).chat(asked, [called]).chat(failed, [message("assistant", "Sorry.")])
+    of_span = RecordedTurn("Refund it", "Sorry.", (RecordedCall("refund", {}, error="409"),))
+    assert world.send(recorded(prompt := world.prompt(), "a", [of_span], start_ns=10**18)).status_code == 200
+    (session,) = world.get(f"/api/v1/sessions?promptId={prompt}&errors=true&failedTool=refund").json["sessions"]
+
+    for path, words_of_status in (
+        (stored(world, of_messages), "Status 1 failed tool call"),
+        (f"/sessions/{session['id']}", "Status 1 error"),
+    ):
+        admin.open(admin.base + path)
+        assert words_of_status in words(admin)
+        assert "Turn 1 " + words_of_status.removeprefix("Status ") in words(admin)
 
 
 def test_a_long_session_shows_some_turns_and_lists_all(world: World, admin: Browser) -> None:

@@ -247,6 +247,13 @@ def test_a_failed_span_is_known_by_its_status(code: Any) -> None:
     assert not decode(export(span(status={"code": 1}))).spans[0].failed
 
 
+@pytest.mark.parametrize(("kind", "failed"), [("timeout", True), ("none", False), ("", False), (None, False)])
+def test_a_span_that_names_the_type_of_its_error_has_failed(kind: Any, failed: bool) -> None:
+    attributes = pairs_of({"service.prompt.id": 7, "error.type": kind})
+
+    assert decode(export(span(attributes=attributes))).spans[0].failed is failed
+
+
 def test_a_span_that_comes_twice_in_a_batch_is_kept_once_the_first() -> None:
     decoded = decode(export(span(name="first"), span(name="second"), span(traceId=TRACE_ID.upper(), name="third")))
 

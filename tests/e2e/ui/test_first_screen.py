@@ -1,4 +1,4 @@
-"""The first screen of a failed replay's page: the finding in words, then its quotes in both texts."""
+"""The first screen of pages: the finding of a failed replay with its quotes, and the text of a prompt."""
 
 from __future__ import annotations
 
@@ -85,3 +85,14 @@ def test_the_finding_and_both_quotes_are_on_the_first_screen(
         assert visit.page.locator("dl.facts").bounding_box()["y"] > boxes[-1]["y"]  # type: ignore[index]
         visit.page.get_by_role("link", name="Show this step").click()
         assert visit.page.locator("li.verdict mark").count() >= 2
+
+
+def test_three_lines_of_a_prompt_are_on_the_first_screen_at_a_zoom_of_200_percent(site: Site, look: Look) -> None:
+    with look(viewport={"width": 640, "height": 400}) as visit:
+        visit.open(f"{site.base}/prompts/{site.prompt_id}/edit")
+        text = visit.page.get_by_label("Text", exact=True)
+        line = text.evaluate("element => parseFloat(getComputedStyle(element).lineHeight)")
+        top, below = text.bounding_box(), visit.page.locator(".bar-below").bounding_box()
+
+        assert top and below
+        assert top["y"] + 3 * line < below["y"]

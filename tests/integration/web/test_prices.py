@@ -185,7 +185,7 @@ def test_a_session_without_a_price_leads_those_who_may_set_it_to_the_form(
     assert f'<a href="{form}">Set its price</a>' in admin.page
     editor = member_of(Role.MEMBER)
     editor.open(path)
-    assert "no price of acme-large" in editor.text
+    assert "no price for acme-large" in editor.text
     assert "Set its price" not in editor.text
     world.post(PATH, json=PRICE)
     admin.open(path)

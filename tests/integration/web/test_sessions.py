@@ -34,7 +34,7 @@ def test_the_page_lists_the_sessions_of_all_prompts_and_marks_only_exceptions(wo
     assert "2 sessions" in admin.text
     assert "All fine?" in admin.text
     assert "<b>Refund</b> 4711" in admin.text
-    assert "pay failed" in admin.text
+    assert "Failed: pay" in admin.text
     # The error in its column, and below the question.
     assert admin.page.count('class="badge bad"') == 2
 

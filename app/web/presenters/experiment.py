@@ -69,7 +69,7 @@ class ShownExperiment:
 
     def _with_message(self, name: str, side: str) -> str:
         message = self.messages.get((self.experiment[side] or {}).get("commitHash") or "", "")
-        return f"{name} ({message[:MESSAGE_MAX]})" if message else name
+        return f"{name} ({message[:MESSAGE_MAX]}{'…' if len(message) > MESSAGE_MAX else ''})" if message else name
 
     @property
     def outcome(self) -> str:

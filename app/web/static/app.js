@@ -287,6 +287,17 @@ document.addEventListener("keydown", (event) => {
   if (search) { event.preventDefault(); search.focus(); search.select(); }
 });
 
+// The list of projects closes as menus do: with Escape, and with a click elsewhere.
+const switcher = document.querySelector(".switcher");
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape" || !switcher?.open) return;
+  if (switcher.contains(document.activeElement)) switcher.querySelector("summary").focus();
+  switcher.open = false;
+});
+document.addEventListener("click", (event) => {
+  if (switcher && !switcher.contains(event.target)) switcher.open = false;
+});
+
 // What was chosen before this script was there.
 for (const form of document.querySelectorAll("form[data-auto]")) {
   if ([...form.querySelectorAll("option")].some((option) => option.selected && !option.defaultSelected)) form.requestSubmit();

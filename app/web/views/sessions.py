@@ -144,7 +144,7 @@ class DeleteSessionFilter(Page):
         saved = self.services.saved_filters.get(project_id=visit.project_id, filter_id=filter_id)
         return confirm(
             visit,
-            title=f"Delete the filter {saved.name}?",
+            title=f"Delete the filter “{saved.name}”?",
             text="The filter disappears for everybody in the project. The sessions stay.",
             button="Delete the filter",
             back=f"{visit.base}/sessions{_query_of(saved.filters)}",

@@ -72,6 +72,14 @@ def test_a_new_project_goes_from_the_first_key_to_the_first_trace(site: Site, lo
         expect(page.get_by_role("heading", name=re.compile("Run a prompt ?: done"))).to_be_visible()
         page.goto(f"{base}/prompts/{prompt['id']}/edit")
         expect(page.get_by_label("Text", exact=True).first).to_have_value("You are a friendly assistant.")
+        projects = page.locator(".switcher")
+        projects.locator("summary").click()
+        page.keyboard.press("Escape")
+        expect(projects.locator("summary")).to_be_focused()
+        expect(projects.get_by_role("link", name="Demo")).to_be_hidden()
+        projects.locator("summary").click()
+        page.get_by_role("heading", level=1).click()
+        expect(projects.get_by_role("link", name="Demo")).to_be_hidden()
 
 
 def test_a_key_is_made_shown_once_and_revoked_in_a_dialog(site: Site, look: Look) -> None:

@@ -146,7 +146,7 @@ def test_what_is_chosen_is_saved_found_again_and_deleted_after_a_question(world:
     assert "Save this filter" not in admin.text
     [asks] = re.findall(r'href="([^"]+/session-filters/\d+/delete)"', admin.page)
     admin.open(asks)
-    assert "Delete the filter <b>Wrong</b>?" in admin.text
+    assert "Delete the filter “<b>Wrong</b>”?" in admin.text
     assert admin.send(asks).status_code == 303
     admin.open(f"{admin.base}/sessions")
     assert "<b>Wrong</b>" not in admin.text

@@ -94,5 +94,6 @@ def test_three_lines_of_a_prompt_are_on_the_first_screen_at_a_zoom_of_200_percen
         line = text.evaluate("element => parseFloat(getComputedStyle(element).lineHeight)")
         top, below = text.bounding_box(), visit.page.locator(".bar-below").bounding_box()
 
-        assert top and below
+        assert top
+        assert below
         assert top["y"] + 3 * line < below["y"]

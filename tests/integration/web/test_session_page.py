@@ -122,7 +122,8 @@ def test_a_session_with_a_failed_tool_is_not_ok(world: World, admin: Browser) ->
     failed = [*asked, called, message("tool", response("c", "timeout") | {"is_error": True})]
     of_messages = Turn(world.prompt()).chat(asked, [called]).chat(failed, [message("assistant", "Sorry.")])
     of_span = RecordedTurn("Refund it", "Sorry.", (RecordedCall("refund", {}, error="409"),))
-    assert world.send(recorded(prompt := world.prompt(), "a", [of_span], start_ns=10**18)).status_code == 200
+    prompt = world.prompt()
+    assert world.send(recorded(prompt, "a", [of_span], start_ns=10**18)).status_code == 200
     (session,) = world.get(f"/api/v1/sessions?promptId={prompt}&errors=true&failedTool=refund").json["sessions"]
 
     for path, words_of_status in (

@@ -7,6 +7,8 @@ METRICS_GAUGES = "reprise:metrics:gauges"
 # The number is the message format's. Processes of older versions listen on the channel without a number.
 RUNS_ENDED = "reprise:runs:ended:2"
 BATCH_TICKETS = "batch:tickets"
+# Written to see whether Redis accepts it.
+WRITE_PROBE = "reprise:probe"
 # The prefix of the queues' keys, both Dramatiq's and ours.
 NAMESPACE = "dramatiq"
 # Parts of the names of a queue's keys: an organization's list, and the list that a process waits on.
@@ -19,6 +21,7 @@ _NOT_WAITED_FOR = (
     b"reprise:metrics:",
     b"reprise:slots:",
     b"reprise:workers:",
+    WRITE_PROBE.encode(),
     b"reprise:stop:",
     b"project:",
     b"batch:",

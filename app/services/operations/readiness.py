@@ -12,6 +12,7 @@ from app.concurrency.deadline import within
 from app.database.transactions import Database
 from app.errors import Unavailable
 from app.models import schema
+from app.redis_store import keys
 from app.redis_store.broker import QUEUES, REQUEST_QUEUES, queues_without_workers, workers_seen
 from app.services.ingest.storer import Storer, StorerState
 from config.settings import Settings
@@ -75,6 +76,10 @@ class Readiness:
         needed = set(REQUEST_QUEUES).intersection(self.queues)
         try:
             idle = queues_without_workers(self.client, sorted(needed))
+            if idle:  # workers that can't write are not seen, for example because Redis is full
+                self.client.set(keys.WRITE_PROBE, "", px=1)
+        except redis.ResponseError as error:
+            return f"Redis refuses commands: {str(error).rstrip('.')}."
         except redis.RedisError as error:
             return _redis_away(error)
         return f"No worker was seen on: {', '.join(idle)}." if idle else None

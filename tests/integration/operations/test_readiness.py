@@ -7,6 +7,7 @@ from pathlib import Path
 
 import fakeredis
 import pytest
+import redis
 from falcon.testing import TestClient
 
 from app.models import schema
@@ -137,9 +138,25 @@ def test_ready_names_redis_once_when_it_is_away(server: fakeredis.FakeServer, cl
     assert "worker" not in answer.json["error"]
 
 
+def test_ready_names_redis_when_it_is_full(
+    container: Container, client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Workers are not seen then, because they write when they ask for messages."""
+    words = "command not allowed when used memory > 'maxmemory'."
+
+    def refuse(*_arguments: object, **_options: object) -> None:
+        raise redis.OutOfMemoryError(words)
+
+    monkeypatch.setattr(container.redis.commands, "set", refuse)
+
+    assert client.simulate_get("/health/ready").json == {"error": f"Redis refuses commands: {words}"}
+    see_all(container)
+    assert client.simulate_get("/health/ready").status_code == 200
+
+
 def test_ready_needs_a_schema(tmp_path: Path, server: fakeredis.FakeServer) -> None:
-    redis = fakeredis.FakeRedis(server=server, version=(7,))
-    container = bootstrap(settings_for(tmp_path / "none"), redis=RedisClients(redis, redis, redis))
+    commands = fakeredis.FakeRedis(server=server, version=(7,))
+    container = bootstrap(settings_for(tmp_path / "none"), redis=RedisClients(commands, commands, commands))
     (tmp_path / "none").mkdir()
     see_all(container)
     answer = TestClient(build_app(container)).simulate_get("/health/ready")

@@ -22,10 +22,10 @@ class CaseChange:
 
     @property
     def details(self) -> dict[str, Any]:
-        """What the audit log has of the change: no text of the recording."""
+        """What the audit log has of the change, whether or not it can be made: no text of the recording."""
         corrections, partial = self.changes.get("corrections"), self.changes.get("acceptPartial")
         return {
-            **({"corrections": str(len(corrections))} if corrections else {}),
+            **({"corrections": str(len(corrections))} if isinstance(corrections, list) and corrections else {}),
             **({"acceptPartial": partial} if partial is not None else {}),
         }
 

@@ -103,6 +103,7 @@ def test_what_turns_recorded_of_their_prompt_is_kept(world: World, prompt_id: in
         ({"history": 1}, "history: must be one of replayed, recorded"),
         ({"onMissing": "ask"}, "onMissing: must be one of error, stop, nearest, static, simulate"),
         ({"steps": {}}, "steps: must be a list"),
+        ({"corrections": 1}, "corrections: must be a list"),
         ({"steps": [{"turn": 0, "step": 2, "check": {}}]}, "steps.0.step: there are 2, counted from 0"),
         ({"steps": [{"turn": 9, "step": 0, "check": {}}]}, "steps.0.turn: there are 3"),
         ({"steps": [{"turn": 0, "step": 0, "check": {"answers": "strict"}}]}, "steps.0.check.answers: unknown field"),

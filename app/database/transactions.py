@@ -47,6 +47,8 @@ LOCK_ERRORS = frozenset({1205, 1213})
 LOCK_ATTEMPTS = 8
 # After an outage, one caller per this many seconds waits for a connection; the others fail immediately.
 COOL_DOWN_S = 1.0
+# Of a statement that the deadline of its request ended.
+LATE = "The database does not answer in time, perhaps because another change holds the same rows; try again."
 
 
 class Database:
@@ -278,7 +280,7 @@ def translated() -> Iterator[None]:
         if code in LOCK_ERRORS:
             raise LockConflict("The database is busy; try again.") from error
         log.warning("database_unavailable", error=str(error.orig), code=code)
-        raise Unavailable("The database is not available; try again.") from error
+        raise Unavailable(LATE if is_over() else "The database is not available; try again.") from error
     except DBAPIError as error:
         if not error.connection_invalidated:
             raise

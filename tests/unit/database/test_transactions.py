@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import QueuePool, create_engine, text
+from sqlalchemy.exc import OperationalError
 
+from app.concurrency.deadline import within
 from app.database.engines import build_engine
-from app.database.transactions import LOCK_ATTEMPTS, Database, LockConflict, build_database, retried
+from app.database.transactions import LOCK_ATTEMPTS, Database, LockConflict, build_database, retried, translated
 from app.errors import Unavailable
 from tests.support.waiting import wait_until
 
@@ -31,6 +33,12 @@ def database(tmp_path: Path, timeouts: list[None]) -> Iterator[Database]:
     )
     yield Database(engine, on_pool_timeout=lambda: timeouts.append(None))
     engine.dispose()
+
+
+@pytest.mark.parametrize(("left_s", "words"), [(0, "another change holds the same rows"), (60, "is not available")])
+def test_a_statement_that_its_deadline_ended_may_have_waited_for_rows(left_s: float, words: str) -> None:
+    with within(left_s), pytest.raises(Unavailable, match=words), translated():
+        raise OperationalError("UPDATE prompts", {}, Exception(2013, "Lost connection"))
 
 
 def ask(database: Database) -> int:

@@ -68,6 +68,9 @@ MAX_PROMPT_NAME = 128
 MAX_CONVERSATION_ID = 512
 """Characters that are kept of one."""
 
+_FAILED_NAMES = frozenset(
+    {"error.type", "gen_ai.tool.status", "langfuse.observation.level", "lk.function_tool.is_error"}
+)
 _ABSENT = frozenset({"none", "null", "undefined", "unknown"})
 _ABSENT_MAX = max(map(len, _ABSENT))
 _HASH = re.compile(r"[0-9a-f]{64}")
@@ -97,7 +100,8 @@ def user_of(values: Mapping[str, Any]) -> tuple[int, str] | None:
 
 def has_error_status(values: Mapping[str, Any]) -> bool:
     """Return whether attributes report a failure: `error.type` does by convention, and some libraries set no status."""
-    return (
+    # Hardly any span has one of these, and ingest asks each span.
+    return not _FAILED_NAMES.isdisjoint(values) and (
         id_of(values.get("error.type")) != ""
         or values.get("gen_ai.tool.status") == "error"
         or values.get("langfuse.observation.level") == "ERROR"

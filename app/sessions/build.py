@@ -259,8 +259,11 @@ def warnings_of(spans: list[TurnSpan], versions: list[str], conversations: list[
     """Yield what a person should know about the recording; `cut` is the number of spans with JSON that is cut off."""
     if cut:
         yield f"JSON is cut off in {span_count(cut)}: raise the SDK's attribute length limit to see all that was said."
-    if copies := sum(span.is_copy for span in spans):
-        yield f"{span_count(copies)} repeat another span of the same call and are no steps."
+    copies = sum(span.is_copy for span in spans)
+    if copies == 1:
+        yield "1 span repeats another span of the same call and is no step."
+    elif copies:
+        yield f"{copies} spans repeat other spans of the same call and are no steps."
     if later := later_questions(spans):
         yield f"The trace has later questions of the user, which are no turns: {later}. Begin a trace for each turn."
     if len(versions) > 1:

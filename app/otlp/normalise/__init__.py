@@ -155,8 +155,8 @@ class Normalised:
 
     @property
     def recorded_id(self) -> str | None:
-        """The id of a model's response, or of a tool's call, if an attribute has it."""
-        return self.response_id if self.is_chat else self.span.text(*self._readers.call_id_keys)
+        """The id of a model's response, or of a tool's call, as it was sent, if an attribute has it."""
+        return self.span.text(RESPONSE_ID) if self.is_chat else self.span.text(*self._readers.call_id_keys)
 
     @Lazy
     def input_messages(self) -> Messages | None:

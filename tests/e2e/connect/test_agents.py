@@ -18,7 +18,7 @@ TOOLS = ["get_order", "get_weather"]
 # What an instrumentation does not record, according to its page.
 WITHOUT_DEFINITIONS = {"anthropic", "anthropic-js", "openai-js"}
 RECORDED_TWICE = {
-    "semantic-kernel": ["2 spans repeat another span of the same call and are no steps."],
+    "semantic-kernel": ["2 spans repeat other spans of the same call and are no steps."],
 }
 
 

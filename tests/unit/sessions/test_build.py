@@ -292,7 +292,24 @@ def test_a_call_that_two_libraries_recorded_is_one_step() -> None:
     assert [step.text for step in turn.steps] == ["Hello"]
     assert turn.usage == Usage(3, 0)
     assert len(turn.spans) == 2
-    assert any("repeat another span of the same call" in warning for warning in turn.warnings)
+    assert any("repeats another span of the same call and is no step." in warning for warning in turn.warnings)
+
+
+def test_a_warning_counts_the_copies() -> None:
+    calls = [
+        span
+        for number in (1, 3)
+        for span in (
+            *stored(chat(number, [said("user", "Hi")], [said("assistant", f"{number}")]), scope="framework"),
+            *stored(
+                chat(number + 1, [said("user", "Hi")], [said("assistant", f"{number}")], parentSpanId=f"{number:016x}"),
+                scope="client",
+            ),
+        )
+    ]
+
+    assert "2 spans repeat other spans of the same call and are no steps." in build_turn(calls).warnings
+    assert "1 span repeats another span of the same call and is no step." in build_turn(calls[:3]).warnings
 
 
 TOKENS = {"gen_ai.usage.input_tokens": 3}

@@ -15,7 +15,7 @@ from app.errors import Invalid, Unavailable
 
 _SALT_BYTES = 28
 _NONCE_BYTES = 12
-NO_KEY = "Set REPRISE_SECRET_KEY: without it nothing can be masked, as content in work can't be encrypted."
+NO_KEY = "Set REPRISE_SECRET_KEY: a project that masks needs it, because its unfinished work is encrypted."
 
 
 def new_token() -> str:

@@ -98,7 +98,7 @@ class TryLimiter:
         try:
             allowance = self._shared.hit(key)
         except (redis.RedisError, Unavailable):
-            log.warning("rate_limit_counted_in_this_process_alone")
+            log.warning("rate_limit_counted_per_process")
             return replace(own_allowance, counted=False)
         if not allowance.allowed:
             self._own.give_back(key)

@@ -236,7 +236,7 @@ def shown(span: TurnSpan, prices: PriceBook, *, pays: bool) -> ShownSpan:
         model=normal.model,
         usage=usage,
         reasoning=reasoning(span.outputs),
-        text_beside_tools=text_beside_tools(span.outputs),
+        text_with_calls=text_with_calls(span.outputs),
         served_model=served,
         bill=total(part.bill(prices) for part in calls),
         first_token_ms=_first_token_ms(span) if span.is_chat else None,
@@ -269,7 +269,7 @@ def _answer(outputs: Messages | None) -> NormalisedMessage | None:
     return None
 
 
-def text_beside_tools(outputs: Messages | None) -> str | None:
+def text_with_calls(outputs: Messages | None) -> str | None:
     """Return the text that comes with tool calls. It is shown and is not a step."""
     answer = _answer(outputs)
     written = [message for message in outputs or () if message.role not in NO_MODEL and message is not answer]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from app.sessions.spans import TurnSpan
-from app.sessions.steps import reasoning, text_beside_tools
+from app.sessions.steps import reasoning, text_with_calls
 from app.sessions.types import Step
 
 Kind = Literal["user", "arguments", "result", "error", "answer", "reasoning", "aside"]
@@ -64,7 +64,7 @@ def _all(turn: LoneTurn) -> Iterator[TurnText]:
     for span in turn.spans:
         if thought := reasoning(span.outputs):
             yield TurnText("reasoning", span.span_id, thought)
-        if aside := text_beside_tools(span.outputs):
+        if aside := text_with_calls(span.outputs):
             yield TurnText("aside", span.span_id, aside)
 
 

@@ -96,7 +96,7 @@ class ShownSpan:
     model: str | None = None
     usage: Usage = Usage()
     reasoning: str | None = None
-    text_beside_tools: str | None = None
+    text_with_calls: str | None = None
     served_model: str | None = None
     bill: Bill = NOTHING
     first_token_ms: float | None = None

@@ -92,7 +92,7 @@ def unused_placeholders(size: int) -> Work:
 def spans(size: int) -> Turn:
     """Each span is within the next one."""
     listed = tuple(
-        ShownSpan(f"{n}", f"{n + 1}", "s", "chat", n, n, "failed", {}, reasoning="x", text_beside_tools="y")
+        ShownSpan(f"{n}", f"{n + 1}", "s", "chat", n, n, "failed", {}, reasoning="x", text_with_calls="y")
         for n in range(size)
     )
     return Turn("t", 0, size, None, (), spans=listed)

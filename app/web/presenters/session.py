@@ -127,8 +127,8 @@ def conversation(turn: Turn) -> Entries:
 def _asides(span: ShownSpan) -> Iterator[tuple[int, Aside]]:
     if span.reasoning:
         yield 0, Aside("Reasoning", span.reasoning)
-    if span.text_beside_tools:
-        yield 1, Aside("Text with the tool calls", span.text_beside_tools)
+    if span.text_with_calls:
+        yield 1, Aside("Text with the tool calls", span.text_with_calls)
 
 
 def _failures(turn: Turn, failed_ids: set[str]) -> Iterator[tuple[ShownSpan, Aside]]:

@@ -25,8 +25,8 @@ PROMPTS_NAMED = 500
 
 # A group: (name, details, address or "", sums).
 Row = tuple[str, str, str, Spent]
-# The sort keys of the table's columns.
-KEYS: dict[str, Callable[[Row], float | str]] = {
+# Of the table's columns.
+SORT_KEYS: dict[str, Callable[[Row], float | str]] = {
     "name": lambda row: row[0].lower(),
     "runs": lambda row: row[3].runs,
     "failed": lambda row: row[3].failed,
@@ -79,7 +79,7 @@ class _Usage(Page):
 
 class UsageView(_Usage):
     def get(self, visit: Visit) -> Reply:
-        query, order = self.query(visit.query), order_of(visit.query, KEYS, default="-cost")
+        query, order = self.query(visit.query), order_of(visit.query, SORT_KEYS, default="-cost")
         by_day = self.rows(visit.project_id, query, "day")
         spent = {row.group["day"]: row.spent for row in by_day}
         return show(
@@ -102,7 +102,7 @@ class UsageView(_Usage):
         names = {"prompt": self._prompt_names(visit), "key": {key.id: key.name for key in keys}}
         rows = self.rows(visit.project_id, query, query.by)
         table = [(*_name(row.group, query.by, names, visit.base), row.spent) for row in rows]
-        return order.sorted(sorted(table, key=lambda row: (-row[3].runs, row[0])), KEYS)
+        return order.sorted(sorted(table, key=lambda row: (-row[3].runs, row[0])), SORT_KEYS)
 
     def _observed(self, visit: Visit, query: UsagePageQuery) -> Observed:
         """Return the model calls of traces on the same days, by the chosen group or else by model."""

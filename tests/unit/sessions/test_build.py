@@ -121,7 +121,7 @@ def test_text_with_tool_calls_is_shown_and_is_no_step() -> None:
     turn = turn_of(chat(1, outputs=[output]))
 
     assert [step.kind for step in turn.steps] == ["tool_call"]
-    assert turn.spans[0].text_beside_tools == "Let me see"
+    assert turn.spans[0].text_with_calls == "Let me see"
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from app.chat import ToolCall
 from app.otlp.normalise.finish import asks_for_tools, recorded_reason
-from app.sessions.steps import answer_text, text_beside_tools
+from app.sessions.steps import answer_text, text_with_calls
 from tests.support.normalized_spans import normal
 
 TOOLS = ["tool_calls", "tool_call", "tool-calls", "tool_use", "function_call", "TOOL_CALL", "FinishReason.TOOL_CALLS"]
@@ -26,7 +26,7 @@ def test_a_message_that_ended_for_tools_is_no_answer(reason: str) -> None:
     outputs = normal(chat(reason)).output_messages
 
     assert asks_for_tools({"stopReason": reason})
-    assert (answer_text(outputs), text_beside_tools(outputs)) == (None, "Let me look.")
+    assert (answer_text(outputs), text_with_calls(outputs)) == (None, "Let me look.")
 
 
 @pytest.mark.parametrize("reason", ["stop", "end_turn", "STOP", "length", None, 5, "t" * 1000])

@@ -25,11 +25,15 @@ from app.replay.program import (
 )
 from app.services.replays.program_calls import ExchangeOver, usable
 from app.values.budget import OverBudget, WorkBudget
+from app.values.json import may_be_deep, too_deep
 
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a tool has to return, or the message of the error that it has to raise."""
+    """What a tool has to return, or the message of the error that it has to raise.
+
+    JSON of more than `MAX_DEPTH` levels is returned as text.
+    """
 
     result: Any
     error: str | None
@@ -134,6 +138,8 @@ def _result(text: str) -> ToolResult:
     try:
         value = orjson.loads(text)
     except orjson.JSONDecodeError:
+        return ToolResult(text, None)
+    if may_be_deep(text) and too_deep(value):
         return ToolResult(text, None)
     is_error = isinstance(value, dict) and value.keys() == {"error"}
     return ToolResult(None, str(value["error"])) if is_error else ToolResult(value, None)

@@ -14,7 +14,7 @@ from tests.fakes.judging import is_question, judging
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
 from tests.integration.replays.recording import BOOKED, HOT, THANKS, TOOLS, finished, make_case, prompt, record, results
-from tests.support.conversations import RecordedTurn
+from tests.support.conversations import RecordedCall, RecordedTurn
 from tests.support.world import World, beside
 
 CANDIDATE = {"external": {"name": "concierge", "revision": "a1b2c3"}}
@@ -420,6 +420,17 @@ def test_a_tool_that_no_model_asked_for_is_a_step_and_a_write_beyond_the_recordi
     assert played["status"] == "failed"
     assert results(played)[0] == ["passed", "passed"]
     assert [(each["kind"], each["tool"]) for each in played["violations"]] == [("extra_write", "book")]
+
+
+def test_a_result_with_very_many_levels_is_a_text(world: World) -> None:
+    deep = "[" * 300 + "]" * 300
+    asked = RecordedTurn(HOT.user, HOT.answer, (RecordedCall("weather", {"city": "Rome"}, deep),))
+    replay, program = begin(world, case_of(world, asked)["id"], tools="program")
+    world.post(f"{replay}/turns")
+
+    result = use(program, "weather", {"city": "Rome"})
+
+    assert (result.status_code, result.json) == (200, {"result": deep, "error": None})
 
 
 def test_a_bad_call_of_a_tool_is_refused(world: World) -> None:

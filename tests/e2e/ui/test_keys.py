@@ -87,6 +87,7 @@ def test_a_question_mark_lists_the_keys_but_not_while_one_types(site: Site, look
         page.locator("#search").blur()
         page.keyboard.press("?")
         expect(keys).to_contain_text("Next turn of a session")
+        expect(keys.get_by_role("heading", name="Keys")).to_be_focused()
         assert visit.accessibility_problems() == []
         page.keyboard.press("Escape")
         expect(keys).to_have_count(0)

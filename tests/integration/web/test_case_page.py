@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from app.models.cases import put_proposals
+from app.models.organizations import Role
 from tests.integration.replays.recording import make_case, prompt, record, tool
 from tests.integration.web.conftest import Browser
 from tests.support.conversations import RecordedCall, RecordedTurn
@@ -110,6 +112,17 @@ def test_effects_stay_proposed_until_a_person_sets_them(world: World, admin: Bro
         "send_mail": "unknown",
     }
     assert "Default: reads, by the first word of its name" in admin.open(f"{admin.base}/test-cases/{case['id']}").text
+
+
+def test_a_viewer_reads_that_they_cannot_save(member_of: Callable[[Role], Browser], case: dict[str, Any]) -> None:
+    viewer = member_of(Role.VIEWER)
+
+    viewer.open(f"{viewer.base}/test-cases/{case['id']}")
+    assert "saving requires the role member" in viewer.text
+
+    viewer.open(f"{viewer.base}/prompts/{case['promptId']}/edit")
+    assert "Asking the draft requires the role member" in viewer.text
+    assert "Ask the draft something" not in viewer.text
 
 
 def test_the_rules_of_a_tool_are_set_and_put_back(world: World, admin: Browser, case: dict[str, Any]) -> None:

@@ -26,12 +26,14 @@ def reprise(url: str, *arguments: str, key: str = "rp_key") -> Result:
         {"testCases": [1], "nextCursor": None},
         {"testCases": [{}], "nextCursor": None},
         {"testCases": []},
+        {"labels": {"production": 1}},
         [],
         "text",
         5,
+        pytest.param(b"[" * 100_000, id="levels"),
     ],
 )
-@pytest.mark.parametrize("command", [("replay",), ("test-cases", "export", "cases")])
+@pytest.mark.parametrize("command", [("replay",), ("test-cases", "export", "cases"), ("labels", "list")])
 def test_other_json_at_the_address_is_one_line_and_exit_code_2(
     content: Any, command: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -32,7 +32,7 @@ def list_labels(url: str, api_key: str, prompt_id: int) -> None:
     """List the labels with their versions."""
     from reprise_client.cli import remote
 
-    listed = remote.connect(url, api_key).get(_path(prompt_id))["labels"]
+    listed = remote.connect(url, api_key).get(_path(prompt_id)).listed("labels")
     terminal.table(COLUMNS, map(row, listed))
 
 

@@ -255,7 +255,7 @@ def _source(response: httpx.Response) -> str:
 def _json(response: httpx.Response) -> Any:
     try:
         return response.json()
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 

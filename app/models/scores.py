@@ -38,6 +38,9 @@ READ_MAX = 2 * COMMENT_MAX
 BRIEF, WHOLE_MAX = 800, 200
 """Bytes that are read of each comment of a session, and the comments of a session that are read beyond them."""
 
+THUMBS = "thumbs"
+"""The name of the score that a person gives on a session's page: true for good, false for bad."""
+
 Source = Literal["otlp", "api", "person", "check"]
 """Where a score comes from: telemetry, a program that used the API, a person on a page, or an online check."""
 
@@ -68,6 +71,12 @@ class ScoreRow:
     def id(self) -> str:
         """The score's name in the API."""
         return self.score_id or self.digest.hex()
+
+    @property
+    def shown_label(self) -> str | None:
+        """The label for people: thumbs are good or bad."""
+        thumbs = {"true": "good", "false": "bad"} if self.name == THUMBS else {}
+        return thumbs.get(self.label or "", self.label)
 
     @property
     def key(self) -> SpanKey | None:

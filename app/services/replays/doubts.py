@@ -52,7 +52,7 @@ def _low(score: ScoreRow, turn: int | None, step: int | None) -> Doubt:
     comment = f": {_cut(score.comment)}" if score.comment else ""
     if score.source == "check":
         return Doubt("failed_check", turn, step, f"The online check {score.name} failed{comment}")
-    value = score.label or f"{score.value:g}"
+    value = score.shown_label or f"{score.value:g}"
     return Doubt("low_score", turn, step, f"The score {score.name} is {value}{comment}")
 
 

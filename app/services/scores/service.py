@@ -16,7 +16,7 @@ from app.errors import NotFound, require
 from app.models import audit_log, scores
 from app.models.audit_log import Action, Actor
 from app.models.queries import new_batch_id
-from app.models.scores import ScoreRow, Source
+from app.models.scores import THUMBS, ScoreRow, Source
 from app.otlp.masking import Masking
 from app.pagination import ListPage, json_size, page_by_size
 from app.services.masking.rules import MaskingRules
@@ -25,8 +25,6 @@ from app.services.sessions.service import session_key_of
 from app.timestamps import Now, ns_of
 
 NO_SCORE = "There is no such score."
-THUMBS = "thumbs"
-"""The name of the score that a person gives on a session's page: true for good, false for bad."""
 DIGEST_BYTES = 16
 
 

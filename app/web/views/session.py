@@ -6,8 +6,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from app.errors import require
-from app.models.scores import ScoreRow
-from app.services.scores.service import THUMBS
+from app.models.scores import THUMBS, ScoreRow
 from app.services.sessions.service import Session
 from app.sessions.types import ShownSpan
 from app.values.json import json_text

@@ -78,6 +78,8 @@ def test_each_member_has_a_thumb_and_viewers_none(
         assert browser.send(f"{path}/rating", thumb=thumb, comment="").status_code == 303
     viewer.open(path)
     assert "Was this conversation good?" not in viewer.text
+    assert "thumbs good" in viewer.text
+    assert "thumbs bad" in viewer.text
     assert viewer.send(f"{path}/rating", thumb="up", comment="").status_code == 403
 
     assert sorted(label for _, label, _ in rated(world)) == ["false", "true"]

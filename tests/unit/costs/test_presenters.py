@@ -175,7 +175,9 @@ def scored_session(size: int) -> Work:
 
     def work() -> None:
         shown_session_turns(session)
-        assert shown_session_turns(of_turn)[0].anchors
+        shown = shown_session_turns(of_turn)[0]
+        assert shown.anchors
+        assert not shown.failed_calls
         low_scores(session)
         users_of(session)
         next_errors(part)

@@ -27,8 +27,11 @@ def test_low_scores_are_signs_where_they_were_given_and_others_are_not() -> None
     answer = Step("answer", SPAN.hex(), text="No.")
     low = score(0.0, label="false", trace_id=TRACE, span_id=SPAN)
 
-    assert signs(low, score(0.5), score(None), score(0.49), steps=(answer,)) == [
+    assert signs(
+        low, score(0.5), score(None), score(0.49), score(0.0, name="thumbs", label="false"), steps=(answer,)
+    ) == [
         Doubt("low_score", None, None, "The score helpful is 0.49"),
+        Doubt("low_score", None, None, "The score thumbs is bad"),
         Doubt("low_score", 0, 0, "The score helpful is false"),
     ]
 

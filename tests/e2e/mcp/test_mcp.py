@@ -152,7 +152,7 @@ CALLS: list[tuple[str, dict[str, Any], str]] = [
         "{session_id}: ",
     ),
     ("list_sessions", {"prompt_id": "{prompt_id}", "failed_tool": "find"}, "There are none."),
-    ("list_sessions", {"errors": True}, "There are none."),
+    ("list_sessions", {"errors": True}, "errors: 1, Broken"),
     ("list_sessions", {"cursor": "x"}, "cursor"),
     ("read_session", {"session_id": "{session_id}", "offset": 9}, 'Call: find {{"order": "A-1"}}'),
     ("read_insight", {"prompt_id": "{prompt_id}", "group_by": "day", "days": 366}, "replays passed: "),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import unquote, urldefrag, urljoin
+from urllib.parse import quote, unquote, urljoin
 
 from app.values.budget import WorkBudget
 from app.values.json_pointer import unescape_token
 
+_ASCII = "".join(map(chr, range(128)))
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
@@ -53,7 +54,7 @@ class References:
         if isinstance(schema_id := node.get("$id"), str):
             address = self._join(base, schema_id)
             self._addresses.setdefault(address.removesuffix("#"), node)
-            base = base if schema_id.startswith("#") else urldefrag(address).url
+            base = base if schema_id.startswith("#") else address.partition("#")[0]
         for name in ("$anchor", "$dynamicAnchor"):
             if isinstance(anchor := node.get(name), str):
                 self._addresses.setdefault(self._join(base, f"#{anchor}"), node)
@@ -65,14 +66,14 @@ class References:
         self._budget.read(base)
         self._budget.read(reference)
         try:
-            return urljoin(base, reference)
+            return urljoin(base, _in_ascii(reference))
         except ValueError as problem:
             raise Unresolvable(f"{reference[:200]!r}: {problem}") from problem
 
     def _look_up(self, address: str, reference: str) -> Any:
         if (bare := address.removesuffix("#")) in self._addresses:
             return self._addresses[bare]
-        url, fragment = urldefrag(address)
+        url, _, fragment = address.partition("#")
         if url not in self._addresses or not fragment.startswith("/"):
             raise Unresolvable(f"{reference[:200]!r} is not in it")
         node = self._addresses[url]
@@ -80,6 +81,14 @@ class References:
             self._budget.spend(1)
             node = _step(node, unescape_token(token), reference)
         return node
+
+
+def _in_ascii(reference: str) -> str:
+    """Return a reference with each character beyond ASCII percent-encoded (RFC 3987, 3.1).
+
+    To join it with another one normalizes a host beyond ASCII, which is quadratic in its combining marks.
+    """
+    return reference if reference.isascii() else quote(reference, safe=_ASCII, errors="surrogatepass")
 
 
 def _step(node: Any, token: str, reference: str) -> Any:

@@ -108,6 +108,8 @@ def _is_public(address: Address) -> bool:
 
 def check_address(field: str, url: str, *, longest: int) -> str:
     """Return the host of a URL; raise `Invalid`, naming the field, if it can't or must not be called."""
+    if len(url) > longest:
+        raise Invalid(f"{field}: Longer than {longest} characters.")
     try:
         parts = urlsplit(url)
         is_whole = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
@@ -120,8 +122,6 @@ def check_address(field: str, url: str, *, longest: int) -> str:
         raise Invalid(f"{field}: Must not name {FORBIDDEN}.")
     if "@" in parts.netloc:
         raise Invalid(f"{field}: Must have no user or password: it is shown to those who may change it.")
-    if len(url) > longest:
-        raise Invalid(f"{field}: Longer than {longest} characters.")
     return host
 
 

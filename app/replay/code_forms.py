@@ -15,6 +15,7 @@ from app.replay.kinds import LONGEST, is_sql
 from app.replay.request_forms import address_form
 from app.replay.statement_forms import Form, is_narrower, statement_form
 from app.replay.statements import is_definition
+from app.values.unicode import is_stream_safe
 
 _STEPS_OF_A_CHARACTER = 5  # a dozen readings, as a program, a command, a statement and an address
 
@@ -47,7 +48,8 @@ def _note(left: str, right: str) -> str:
     if all(is_sql(text) or is_definition(text) for text in (left, right)):
         return _statement_note(statement_form(left), statement_form(right))
     if "://" in left and "://" in right:
-        return "the same address, written differently" if address_form(left) == address_form(right) else ""
+        address = address_form(left)
+        return "the same address, written differently" if address and address == address_form(right) else ""
     if is_same_command(left, right):
         return "the same command, written differently, or of which the output is read differently"
     if is_same_command(left, right, worded=False):
@@ -79,9 +81,10 @@ def _number(text: str) -> float:
 def _program(text: str) -> str:
     """Return the syntax tree of a program of Python, without comments; "" for other texts.
 
-    In a formula of one line `^` may be a power, which binds stronger than it does in Python.
+    In a formula of one line `^` may be a power, which binds stronger than it does in Python. Python normalizes names,
+    which is quadratic in the combining marks of a run.
     """
-    if "^" in text and "\n" not in text.strip():
+    if ("^" in text and "\n" not in text.strip()) or not is_stream_safe(text):
         return ""
     try:
         return ast.dump(ast.parse(text))

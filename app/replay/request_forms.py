@@ -6,10 +6,10 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl
 
 from app.replay.kinds import LONGEST
-from app.replay.requests import ADDRESS, BODY, HEADERS, METHOD_KEYS, PARAMETERS
+from app.replay.requests import ADDRESS, BODY, HEADERS, METHOD_KEYS, PARAMETERS, split_address
 from app.replay.tables import TABLES, words
 from app.replay.texts.sources import json_of
 
@@ -25,7 +25,7 @@ Address = tuple[str, str, str, tuple[tuple[str, str], ...], str]
 def address_form(text: str, parameters: tuple[tuple[str, str], ...] = ()) -> Address | None:
     """Return the parts of an address, with its parameters and further ones in order; None for what is no address."""
     try:
-        parts = urlsplit(text.strip())
+        parts = split_address(text.strip())
     except ValueError:
         return None
     pairs = tuple(sorted((*parse_qsl(parts.query, keep_blank_values=True), *parameters)))
@@ -68,8 +68,9 @@ def request_form(arguments: Mapping[str, Any]) -> tuple[Any, ...] | None:
     others = {key: value for key, value in arguments.items() if not any(keys[key] in names for names in known)}
     read = json_of(body) if isinstance(body, str) else None
     content = (body or None) if read is None else read
-    place = address_form(whole, pairs)
-    named = sorted(_headers(sent, content, place[1] if place else ""))
+    if (place := address_form(whole, pairs)) is None:
+        return None
+    named = sorted(_headers(sent, content, place[1]))
     if _is_form(content) and not any(name == "content-type" for name, _ in named):
         content = sorted(parse_qsl(content, keep_blank_values=True))
     return method.upper(), place, named, content, others

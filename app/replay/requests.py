@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from app.replay.graphql import graphql_reads
 from app.replay.kinds import LONGEST
 from app.replay.tables import words
 from app.replay.texts.sources import json_of
 from app.replay.tool_names import ACTING_OR_NAMED, ACTING_VERBS, READING, words_of_name
+from app.values.unicode import is_stream_safe
 
 _SAFE, _UNSAFE = words("requests", "safe"), words("requests", "unsafe")
 METHOD_KEYS, ADDRESS, BODY = (words("requests", name) for name in ("method", "address", "body"))
@@ -52,6 +53,16 @@ def request_reads(keys: Mapping[str, str], arguments: Mapping[str, Any], *, runs
     return None if last and last[0] in READING else False
 
 
+def split_address(address: str) -> SplitResult:
+    """Return the parts of an address; ValueError for what is none, and for too many combining marks in a row.
+
+    The standard library normalizes a host as a whole, which is quadratic in such marks.
+    """
+    if not is_stream_safe(address):
+        raise ValueError("Too many combining marks")
+    return urlsplit(address)
+
+
 def _adds_nothing(others: Sequence[tuple[str, Any]]) -> bool:
     """Return whether neither parameters nor headers name an action or another method."""
     return all(
@@ -84,7 +95,7 @@ def _parameter_acts(name: str, value: str) -> bool:
 def _names_an_action(address: str) -> bool:
     """Return whether a segment of the path or a parameter is, or begins with, a word for an action."""
     try:
-        parameters = parse_qsl(urlsplit(address).query, keep_blank_values=True)
+        parameters = parse_qsl(split_address(address).query, keep_blank_values=True)
     except ValueError:
         return True
     return any(map(_begins_acting, _BETWEEN.split(_path(address)))) or any(
@@ -94,7 +105,7 @@ def _names_an_action(address: str) -> bool:
 
 def _path(address: str) -> str:
     try:
-        return unquote(urlsplit(address).path)
+        return unquote(split_address(address).path)
     except ValueError:
         return ""
 

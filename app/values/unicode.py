@@ -42,6 +42,11 @@ JOINING = frozenset(
 """Starters that may become one character with the one before them: those with NFC_QC=Maybe, of Unicode 16."""
 
 
+def is_stream_safe(text: str) -> bool:
+    """Return whether no run of combining marks is over-long: then any reader normalizes the text in linear time."""
+    return text.isascii() or _stream_safe(text) == text
+
+
 def nfkc(text: str) -> str:
     """Return the form NFKC of a text, in which an over-long run of combining marks is parted by U+034F."""
     if text.isascii():

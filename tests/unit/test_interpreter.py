@@ -26,6 +26,7 @@ from app.chat import Answer, File, Message
 from app.database.packed_text import pack, unpack
 from app.errors import Invalid
 from app.json_schema.check import breach_of
+from app.json_schema.references import Unresolvable
 from app.otlp.decode import decode
 from app.otlp.logs import decode_logs
 from app.otlp.masking import Masking, Rule
@@ -38,6 +39,7 @@ from app.rendering.render import Placeholder, PlaceholderValue, render, to_xml
 from app.replay import commands, documents, kinds
 from app.replay.cases import load_case, shown_document
 from app.replay.checks import Checker
+from app.replay.code_forms import code_note
 from app.replay.commands import command_reads
 from app.replay.corrections import Correction, NewStep, corrected
 from app.replay.findings import ProducedAnswer, ProducedCall
@@ -46,6 +48,8 @@ from app.replay.judge_replies import read_reply
 from app.replay.judging import JudgedCall, JudgedTurn, OpenStep, StepEvidence
 from app.replay.kinds import kind_of
 from app.replay.reader import Reader
+from app.replay.request_forms import request_form
+from app.replay.requests import request_reads
 from app.replay.statements import sql_reads
 from app.replay.texts.sources import Sources
 from app.replay.types import CaseTurn, Check, CheckedAnswer, CheckedCall, TestCase
@@ -55,7 +59,7 @@ from app.sessions.agents import recorded_agent
 from app.sessions.build import build_lone_turn
 from app.sessions.turn_texts import TEXT_MAX, texts_in
 from app.suites import fingerprints
-from app.values.budget import UNLIMITED, WorkBudget
+from app.values.budget import UNLIMITED, OverBudget, WorkBudget
 from app.values.json import json_or_text
 from app.values.regex import Patterns
 from app.values.storable import decode_json, storable_text
@@ -175,6 +179,19 @@ def xml(text: str) -> Work:
 def statement(text: str) -> Work:
     sql = f"select 1 from t{text}"[: kinds.LONGEST]
     return lambda: (kinds.is_sql(sql), sql_reads(sql))
+
+
+def request(text: str) -> Work:
+    arguments = {"method": "GET", "url": f"http://a{text}"[: kinds.LONGEST]}
+    return lambda: (request_reads({key: key for key in arguments}, arguments, runs_only=True), request_form(arguments))
+
+
+def reference(text: str) -> Work:
+    def work() -> None:
+        with suppress(Unresolvable, OverBudget):
+            breach_of({"$id": f"http://a{text}#", "$ref": f"//b{text}#/x"}, text, WorkBudget())
+
+    return work
 
 
 def probed(text: str) -> Work:
@@ -347,6 +364,8 @@ PLACES: dict[str, tuple[int, Callable[[str], Work]]] = {
     "presenters: a difference": (CHARACTERS, difference),
     "replay: a statement of SQL": (kinds.LONGEST, statement),
     "replay: a command": (kinds.LONGEST, lambda text: lambda: commands.command_reads(text)),
+    "replay: a program": (kinds.LONGEST, lambda text: lambda: code_note(f"a{text[2:]}=1", f"a{text[2:]}=2")),
+    "replay: a request": (kinds.LONGEST, request),
     "replay: the kind of a text": (CHARACTERS, lambda text: lambda: (kinds.is_code(text), kinds.is_language(text))),
     "audit: a text": (LONGEST_PROBED, probed),
     "values.thoughts": (CHARACTERS, lambda text: lambda: (separated(text), separated(f"<think>{text}"))),
@@ -374,6 +393,7 @@ PLACES: dict[str, tuple[int, Callable[[str], Work]]] = {
         CHARACTERS // 4,
         lambda text: lambda: breach_of({"pattern": "(a|b)*c{2,9}", "enum": [f"{text}x"]}, text, WorkBudget()),
     ),
+    "json_schema: a reference": (CHARACTERS // 4, reference),
     "presenters: marks of a search": (PAGE, lambda text: lambda: marks_of("word aa*").pieces(text)),
     "exports: CSV": (CHARACTERS, lambda text: lambda: list(csv_lines([{"a": text}], ["a"]))),
     "exports: JSON lines": (CHARACTERS, lambda text: lambda: orjson.dumps({"a": well_formed(text)})),

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.replay.code_forms import code_note
+from app.replay.request_forms import request_form
 from app.replay.schedules import schedule_form
 from app.replay.statement_forms import statement_form
 
@@ -190,3 +191,18 @@ def test_schedules_are_the_same_if_their_times_are(left: str, right: str, is_sam
 @pytest.mark.parametrize("text", ["", "0 8 * *", "a b c d e", "0 25 * * *", "5-1 * * * *", "99 * * * *", "BYDAY=MO"])
 def test_a_text_that_is_no_schedule_has_no_times(text: str) -> None:
     assert schedule_form(text) is None
+
+
+def test_a_program_with_many_combining_marks_in_a_row_is_not_read() -> None:
+    few, many = (f"a{chr(0x344) * times} = 1" for times in (3, 40))
+
+    assert code_note(few, f"{few}  # as asked") == "the same program, written differently"
+    assert not code_note(many, f"{many}  # as asked")
+
+
+def test_two_addresses_that_cannot_be_read_are_not_the_same() -> None:
+    first, other = "http://[shop/orders/1", "http://[shop/orders/2"
+
+    assert not code_note(first, other)
+    assert request_form({"method": "POST", "url": first}) is None
+    assert code_note("http://shop/orders/%31", "http://shop/orders/1") == "the same address, written differently"

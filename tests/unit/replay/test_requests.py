@@ -388,3 +388,11 @@ def test_a_listing_is_a_statement_for_a_tool_that_is_named_after_a_database(quer
     assert tool("execute_sql").called_with({"query": query}).effect == effect
     assert tool("postgres_runner").called_with({"query": query}).effect == effect
     assert tool("assistant").called_with({"query": query}).effect == "write"
+
+
+def test_a_request_to_a_host_with_many_combining_marks_in_a_row_does_not_read() -> None:
+    arguments = {"method": "GET", "url": "https://shop.example/orders"}
+    dear = {**arguments, "url": f"https://a{chr(0x344) * 40}.example/orders"}
+
+    assert call_reads("http_request", arguments, runs_only=False)
+    assert not call_reads("http_request", dear, runs_only=False)

@@ -44,6 +44,14 @@ def test_a_changed_answer_is_found(changed: dict[str, object], place: str) -> No
     assert first.startswith(f"/path {place}: ")
 
 
+def test_a_session_has_more_errors_and_not_fewer() -> None:
+    fewer = {"/path": {"errors": 0, "failedTools": []}}
+    more = {"/path": {"errors": 1, "failedTools": ["pay"]}}
+
+    assert list(differences(fewer, more)) == []
+    assert len(list(differences(more, fewer))) == 2
+
+
 def test_further_fields_and_objects_are_no_difference() -> None:
     items = [{"id": 3, "on": True}, *ANSWER["items"]]  # type: ignore[misc]
     later = ANSWER | {"items": items, "sums": {"tokens": 3.0, "cached": 1}, "more": []}

@@ -1,11 +1,13 @@
-"""Numbers in the fields of forms."""
+"""Numbers in the fields of forms, and files in forms."""
 
 from __future__ import annotations
 
+import falcon
 import pytest
+from falcon.testing import create_environ
 
 from app.errors import Invalid
-from app.web.forms import Form, integer_in, number_in
+from app.web.forms import SEMICOLONS_MAX, Form, integer_in, number_in, read_form
 
 
 @pytest.mark.parametrize("text", ["-1", "1.0", "1e3", " 1", "٣", "²", "9" * 19, "9" * 10_000, "one"])
@@ -36,3 +38,19 @@ def test_a_number_is_finite(text: str) -> None:
 
 def test_a_percentage_is_a_share() -> None:
     assert number_in("minPassRate", "95", of=100) == 0.95
+
+
+def test_a_file_has_few_semicolons_in_its_name() -> None:
+    few, many = ("a" + ";" * count for count in (20, SEMICOLONS_MAX))
+
+    assert [file.name for file in sent(few).files] == [few]
+    with pytest.raises(Invalid, match="can't be read"):
+        sent(many)
+
+
+def sent(name: str) -> Form:
+    head = f'Content-Disposition: form-data; name="file"; filename="{name}"'
+    body = f"--x\r\n{head}\r\n\r\ncontent\r\n--x--\r\n".encode()
+    headers = {"Content-Type": "multipart/form-data; boundary=x"}
+    request = falcon.Request(create_environ(method="POST", body=body, headers=headers))
+    return read_form(request, len(body), with_files=True)

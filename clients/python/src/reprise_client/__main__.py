@@ -6,12 +6,13 @@ import sys
 import traceback
 
 COULD_NOT_RUN = 2
+UNEXPECTED = "Could not run: the instance answered something else than Reprise does, or the command has a defect."
 
 
 def main() -> None:
     """Run the command. Exit code 1 is a verdict of some commands, so that a crash and an interruption end with 2."""
     try:
-        from reprise_client.cli import standard_streams, with_extensions
+        from reprise_client.cli import standard_streams, terminal, with_extensions
     except ModuleNotFoundError as missing:
         if missing.name not in ("click", "msgspec", "yaml"):
             raise
@@ -23,7 +24,7 @@ def main() -> None:
     try:
         with_extensions()(prog_name="reprise")
     except Exception:  # noqa: BLE001 - outermost edge
-        traceback.print_exc()
+        terminal.echo(f"{traceback.format_exc()}\n{UNEXPECTED}", err=True)
         sys.exit(COULD_NOT_RUN)
 
 

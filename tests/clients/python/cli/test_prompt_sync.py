@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -88,3 +89,22 @@ def test_nothing_is_sent_for_a_draft_that_is_the_newest_version(instance: Instan
     assert list(prompt_sync.push(remote, file, None, "Message", force=False))[1].startswith(
         "There is nothing to commit"
     )
+
+
+def test_a_pull_keeps_links_modes_and_what_is_next_to_the_file(
+    instance: Instance, remote: Remote, file: Path, tmp_path: Path
+) -> None:
+    link = tmp_path / "linked.md"
+    link.symlink_to(file)
+    file.chmod(0o640)
+    kept = tmp_path / f".support.md.{os.getpid()}"
+    kept.write_text("another's")
+    instance.value = "Help more."
+
+    prompt_sync.pull(remote, link, 17, force=False)
+
+    assert link.is_symlink()
+    assert "Help more." in file.read_text()
+    assert file.stat().st_mode & 0o777 == 0o640
+    assert kept.read_text() == "another's"
+    assert {path.name for path in tmp_path.iterdir()} == {file.name, link.name, kept.name}

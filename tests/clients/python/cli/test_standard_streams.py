@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -17,6 +18,7 @@ from reprise_client import __main__ as program
 from reprise_client.cli import interruption, main, remote, standard_streams
 from reprise_client.cli.remote import Remote
 
+from tests.fakes.json_server import serving
 from tests.fakes.one_text import instance_of
 
 TEXT = "注文 → ok · naïve « – \ud800\U0001f600"
@@ -202,6 +204,32 @@ def test_lacking_packages_are_no_verdict(monkeypatch: pytest.MonkeyPatch, capsys
         program.main()
     assert end.value.code == 2
     assert "pip install" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("entries", [[{"id": None, "name": "##vso[task.complete]\x1b[2J"}], [{"id": 1, "name": 5}]])
+def test_a_list_of_entries_of_another_form_ends_with_2_and_its_reason(
+    entries: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REPRISE_API_KEY", "rp_key")
+    with serving(lambda *_: (200, {"testCases": entries, "nextCursor": None})) as url, streams(tmp_path, "utf-8") as to:
+        monkeypatch.setenv("REPRISE_URL", url)
+        assert run(monkeypatch, tmp_path, "replay --prompt 3", *to) == 2
+
+    assert program.UNEXPECTED in (tmp_path / "err").read_text()
+
+
+def test_the_words_of_a_crash_control_no_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def crash(*_: object, **__: object) -> None:
+        raise ValueError("##vso[task.complete]\x1b[2J")
+
+    monkeypatch.setenv("TF_BUILD", "True")
+    monkeypatch.setattr(main, "main", crash)
+    with streams(tmp_path, "utf-8") as to:
+        assert run(monkeypatch, tmp_path, "sessions", *to) == 2
+
+    printed = (tmp_path / "err").read_text()
+    assert "ValueError: " in printed
+    assert not any(part in printed for part in ("##vso[", "\x1b"))
 
 
 def _without_click(real: object) -> object:

@@ -7,6 +7,8 @@ draft's ETag.
 from __future__ import annotations
 
 import os
+import secrets
+import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -166,14 +168,21 @@ def _parsed(file: Path, content: str) -> PromptFile:
 
 
 def write_file(file: Path, stored: TextFile) -> None:
-    """Replace the file as a whole, so that no reader sees half of it; do nothing when it has this content."""
+    """Replace the file as a whole, so that no reader sees half of it; do nothing when it has this content.
+
+    A link to a file stays a link, and a file keeps its mode.
+    """
     new = stored.content.encode(stored.encoding)
+    file = Path(os.path.realpath(file))
     try:
         if file.exists() and file.read_bytes() == new:
             return
         file.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = file.with_name(f".{file.name}.{os.getpid()}")
-        unfinished.write_bytes(new)
+        unfinished = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
+        with unfinished.open("xb") as output:  # never a link that others put there
+            output.write(new)
+        if file.exists():
+            shutil.copymode(file, unfinished)
         unfinished.replace(file)
     except OSError as error:
         raise CouldNotRun(f"{file}: {error.strerror}.") from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import warnings
 from collections.abc import Callable
 
 from app.replay.clocks import by_day
@@ -16,6 +17,9 @@ from app.replay.request_forms import address_form
 from app.replay.statement_forms import Form, is_narrower, statement_form
 from app.replay.statements import is_definition
 from app.values.unicode import is_stream_safe
+
+# Python would write a line to standard error for each number of a program that a word follows, such as `1if`.
+warnings.filterwarnings("ignore", category=SyntaxWarning, module="<unknown>")
 
 _STEPS_OF_A_CHARACTER = 5  # a dozen readings, as a program, a command, a statement and an address
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 
 import pytest
 from hypothesis import given
@@ -198,6 +200,13 @@ def test_a_program_with_many_combining_marks_in_a_row_is_not_read() -> None:
 
     assert code_note(few, f"{few}  # as asked") == "the same program, written differently"
     assert not code_note(many, f"{many}  # as asked")
+
+
+def test_nothing_is_written_about_a_program_that_is_read() -> None:
+    read = "from app.replay.code_forms import code_note; print(code_note('a = 1if b else 2', 'a = 1if b else 2  # c'))"
+    run = subprocess.run([sys.executable, "-c", read], capture_output=True, text=True, check=True)
+
+    assert (run.stdout, run.stderr) == ("the same program, written differently\n", "")
 
 
 def test_two_addresses_that_cannot_be_read_are_not_the_same() -> None:

@@ -6,7 +6,7 @@ import sys
 import traceback
 
 COULD_NOT_RUN = 2
-UNEXPECTED = "Could not run: the instance answered something else than Reprise does, or the command has a defect."
+UNEXPECTED = "Could not run: the instance did not answer as Reprise does, or the command has a defect."
 
 
 def main() -> None:

@@ -12,7 +12,9 @@ from typing import Any
 
 import httpx
 import pytest
-from reprise_client import InvalidRequestError, RepriseError, ServerError, UnreachableError
+from reprise_client import InvalidRequestError, Piece, RepriseError, ServerError, UnreachableError
+from reprise_client.reading import Get
+from reprise_client.runs import Follower, events_request
 
 from tests.clients.python.fakes import OWN, FakeReprise, client_of, record
 from tests.fakes.json_server import serving
@@ -104,6 +106,16 @@ def test_words_without_an_end_are_cut(connect: Connect, fake: FakeReprise) -> No
 
     with pytest.raises(InvalidRequestError, match=r"^x{2000}$"):
         connect().prompt(17)
+
+
+def test_what_no_header_can_have_is_not_sent_back() -> None:
+    follower = Follower(events_request(7, 60))
+    for id_ in ("1-0", "é"):
+        assert list(follower.feed(f'id: {id_}\ndata: {{"text": "a"}}\n\n'.encode())) == [Piece("token", "a")]
+
+    assert follower.headers["Last-Event-ID"] == "1-0"
+    assert Get("/", etag='"é"').headers == {}
+    assert Get("/", etag='"e"').headers == {"If-None-Match": '"e"'}
 
 
 @pytest.mark.parametrize("after", ["soon", "-1", "1e9", "9" * 400, "Wed, 21 Oct 2015 07:28:00 GMT", "\xff"])

@@ -21,7 +21,8 @@ class Get:
 
     @property
     def headers(self) -> dict[str, str]:
-        return {"If-None-Match": self.etag} if self.etag else {}
+        # No header has other characters, whatever a server sent.
+        return {"If-None-Match": self.etag} if self.etag and self.etag.isascii() else {}
 
 
 @dataclass(frozen=True, slots=True)

@@ -219,7 +219,8 @@ class Follower:
             raise RunTimeoutError(f"Run {self._run_id} lasts longer than the caller waits; it continues.", self._run_id)
         for event in self._reader.feed(piece):
             yield self._read(event)
-            self._last_id = event.id or self._last_id
+            if event.id.isascii():  # as a header must be
+                self._last_id = event.id or self._last_id
 
     def _read(self, event: Event) -> Piece | RunResult:
         if event.kind == "done":

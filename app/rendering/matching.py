@@ -51,8 +51,16 @@ class Template:
         self._budget.spend(len(literals))
         values = _between(plain, literals, self._keys)
         if values is not None and self._is_xml:
-            return {key: unescape(value) for key, value in values.items()}
+            return {key: _unescaped(value) for key, value in values.items()}
         return values
+
+
+def _unescaped(value: str) -> str:
+    """Return a value with characters in place of references; unchanged if one has more digits than Python reads."""
+    try:
+        return unescape(value)
+    except ValueError:
+        return value
 
 
 def names_by_content(placeholders: Iterable[Placeholder]) -> NamedValues:

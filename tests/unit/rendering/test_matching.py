@@ -8,7 +8,7 @@ import pytest
 
 from app.rendering import matching
 from app.rendering.matching import Template, names_by_content, names_of
-from app.rendering.render import InstructionFormat, Placeholder, PlaceholderValue, render
+from app.rendering.render import InstructionFormat, Placeholder, PlaceholderValue, render, to_xml
 from app.values.budget import OverBudget, WorkBudget
 from tests.support.operations import growth_of
 
@@ -90,3 +90,11 @@ def test_a_text_of_very_many_placeholders_spends_a_step_for_each() -> None:
     template.values("x")
     with pytest.raises(OverBudget):
         template.values("x")
+
+
+def test_a_reference_with_more_digits_than_python_reads_stays_as_it_was_written() -> None:
+    written = f"&#{'9' * 5_000};"
+    instruction = to_xml("Hi {{who}} there").replace("{{who}}", written)
+
+    assert Template("Hi {{who}} there", "XML", KEYS).values(instruction) == {"who": written}
+    assert Template("Hi {{who}} there", "XML", KEYS).values(instruction.replace(written, "&lt;")) == {"who": "<"}

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import quote, unquote, urljoin
 
 from app.values.budget import WorkBudget
-from app.values.json_pointer import unescape_token
+from app.values.json_pointer import is_index, unescape_token
 
 _ASCII = "".join(map(chr, range(128)))
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
@@ -92,8 +92,8 @@ def _in_ascii(reference: str) -> str:
 
 
 def _step(node: Any, token: str, reference: str) -> Any:
-    """Return the member of a node; an index has few digits, because reading many needs quadratic time."""
-    if isinstance(node, list) and token.isascii() and token.isdigit() and len(token) < 10 and int(token) < len(node):
+    """Return the member of a node."""
+    if isinstance(node, list) and is_index(token) and int(token) < len(node):
         return node[int(token)]
     if isinstance(node, dict) and token in node:
         return node[token]

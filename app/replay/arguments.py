@@ -22,7 +22,7 @@ from app.replay.tables import words
 from app.replay.texts.facts import Facts, compare_facts
 from app.replay.texts.sources import Sources
 from app.replay.types import Effect, StringKind
-from app.values.json_pointer import PointerTree, follow, format_pointer, parse_pointer
+from app.values.json_pointer import PointerTree, follow, format_pointer, is_index, parse_pointer
 
 _FACTS = ("kept", "lost", "invented")
 
@@ -187,7 +187,7 @@ class _Weighing:
         """
         trees = [self._rules.kinds]
         for token in path:
-            trees = follow(trees, int(token) if token.isdecimal() else token)
+            trees = follow(trees, int(token) if is_index(token) else token)
         if kinds := [tree.value for tree in trees if tree.value is not None]:
             return kinds[0]
         recorded, produced = (kind_of(key_of(path), schema, text, self._rules.effect) for text in (left, right))

@@ -16,7 +16,7 @@ from app.replay.comparison import TOO_LONG
 from app.replay.findings import Difference, ProducedAnswer, ProducedStep
 from app.replay.texts.scalars import distance
 from app.replay.types import AnswerCheck, CaseStep, CheckedAnswer, CheckedCall
-from app.values.json_pointer import format_pointer, parse_pointer
+from app.values.json_pointer import format_pointer, is_index, parse_pointer
 
 MOST_PATHS = 20  # of one call's arguments that get a matcher
 
@@ -145,7 +145,7 @@ def _enclosing_list(arguments: Any, path: str) -> str | None:
     for depth, token in enumerate(tokens):
         if isinstance(value, list):
             enclosing = depth
-            value = value[int(token)] if token.isdecimal() and int(token) < len(value) else None
+            value = value[int(token)] if is_index(token) and int(token) < len(value) else None
         else:
             value = value.get(token) if isinstance(value, dict) else None
     if isinstance(value, list):

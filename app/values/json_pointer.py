@@ -34,6 +34,11 @@ def follow(trees: Iterable[PointerTree[T]], part: str | int) -> list[PointerTree
     return [tree.children[token] for tree in trees for token in tokens if token in tree.children]
 
 
+def is_index(token: str) -> bool:
+    """Return whether a token may be an index: a key may have more digits than Python reads."""
+    return len(token) < 10 and token.isascii() and token.isdigit()
+
+
 def parse_pointer(text: str) -> Pointer:
     """Return the tokens of a JSON pointer; raise `ValueError` if it breaks RFC 6901."""
     if not text:

@@ -367,3 +367,9 @@ def test_a_reader_weighs_other_forms_of_a_number_a_name_and_a_kind(left: str, ri
     for effect in ("read", "write"):
         assert outcome({"id": left}, {"id": right}, effect, LEFT_OUT) == expected
         assert outcome({"id": right}, {"id": left}, effect, LEFT_OUT) == expected
+
+
+@pytest.mark.parametrize("name", ["9" * 5_000, "1234567890", "٣"])
+def test_an_argument_may_be_named_by_any_number_of_digits(name: str) -> None:
+    assert outcome({name: "some words here"}, {name: "other words there"}) == "open"
+    assert outcome({name: [1]}, {name: [2]}) == "failed"

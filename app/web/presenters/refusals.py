@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from app.errors import Invalid, ServiceError
+from app.values.json_pointer import is_index
 from app.web.presenters.prompt_editor import PlaceholderFields, PromptFields
 
 # By field of the API: the field's id on the page, and its label.
@@ -61,7 +62,7 @@ def _refusal(problem: str, placeholders: Sequence[PlaceholderFields]) -> Refusal
     if not match:
         return Refusal(problem)
     (root, *path), message = match[1].split("."), match[2]
-    if root == "placeholders" and path and path[0].isdecimal() and int(path[0]) < len(placeholders):
+    if root == "placeholders" and path and is_index(path[0]) and int(path[0]) < len(placeholders):
         return Refusal(message, *_of_placeholder(int(path[0]), path[1:], placeholders))
     if root == "languageModelConfig" and path and path[0] in CONFIG:
         return Refusal(message, ", ".join([CONFIG[path[0]], *_numbered(path[1:], "number")]), path[0])
@@ -87,4 +88,4 @@ def _of_placeholder(index: int, path: list[str], placeholders: Sequence[Placehol
 def _numbered(path: Sequence[str], noun: str) -> Iterator[str]:
     """Yield the parts of a path in words. Indices count from 1: `value 2`."""
     for part in path:
-        yield f"{noun} {int(part) + 1}" if part.isdecimal() else part
+        yield f"{noun} {int(part) + 1}" if is_index(part) else part

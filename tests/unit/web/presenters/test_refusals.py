@@ -64,3 +64,12 @@ def test_any_problem_is_shown(problem: str) -> None:
     [refusal] = refusals(Invalid(problem), FIELDS)
 
     assert problem.endswith(refusal.message)
+
+
+@pytest.mark.parametrize("root", ["placeholders", "languageModelConfig.stop"])
+def test_a_key_of_any_number_of_digits_is_shown_as_it_was_written(root: str) -> None:
+    problem = f"{root}.{'9' * 5_000}: unknown field"
+
+    (shown,) = refusals(Invalid(problem), FIELDS)
+
+    assert "9" * 5_000 in str(shown)

@@ -24,6 +24,7 @@ from app.replay.tables import words
 from app.replay.types import Effect, StringKind
 from app.replay.value_notes import is_in_other_order, is_same_address, list_note, text_note
 from app.timestamps import in_zone, zone_names
+from app.values.json_pointer import is_index
 
 SCHEMA_STEPS = 10  # to find the schema of a place
 _LONGEST_OF_VALUES = 100  # characters
@@ -208,7 +209,7 @@ class ArgumentNotes:
         self._reader.budget.spend(SCHEMA_STEPS + len(path))
         siblings: Any = arguments
         for name in path[:-1]:
-            siblings = part_of(siblings, int(name) if isinstance(siblings, list) and name.isdecimal() else name)
+            siblings = part_of(siblings, int(name) if isinstance(siblings, list) and is_index(name) else name)
         return siblings if isinstance(siblings, dict) else {}
 
     def _may_be_left_out(self, path: Sequence[str]) -> bool:

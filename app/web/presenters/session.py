@@ -17,6 +17,7 @@ from app.services.sessions.service import Session
 from app.services.sessions.turn_listing import SessionPart
 from app.sessions.outlines import TurnOutline
 from app.sessions.types import ShownSpan, Step, Turn
+from app.values.json_pointer import is_index
 from app.web.presenters.session_files import ShownFile, shown_files
 
 DEPTH_MAX = 4
@@ -197,10 +198,10 @@ def text_of(turn: Turn, name: str) -> Any:
     if (text := texts.get(name)) is not None:
         return text
     index, _, field = name.partition("-")
-    if index == "earlier" and field.isdecimal() and len(field) < 10 and int(field) < len(turn.earlier):
+    if index == "earlier" and is_index(field) and int(field) < len(turn.earlier):
         return turn.earlier[int(field)].text
     entries = conversation(turn)
-    if field in ("text", "arguments", "result", "error") and index.isdecimal() and len(index) < 10:
+    if field in ("text", "arguments", "result", "error") and is_index(index):
         shown = next((shown for shown, _ in entries[int(index) : int(index) + 1]), None)
         if (value := getattr(shown, field, None)) is not None:
             return value

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 
 import falcon
 
+from app.concurrency import computing
 from app.concurrency.quotas import Quota, Turns
 from app.errors import Unavailable
 from app.http.middleware import HeldStream, organization_of
@@ -23,6 +24,7 @@ class AnswersAtOnce:
 
     An answer counts until it is sent. Without room within `ANSWER_WAIT_S` it becomes 503. Streams do not count, because
     a piece is made after the caller has read the previous ones. Neither do answers to strangers, which share one copy.
+    The turn of a large request ends here, so that only few answers at once wait for room.
     This middleware comes before `Deadlines`: it gets the answer that is sent, even if the request took long.
     """
 
@@ -30,6 +32,12 @@ class AnswersAtOnce:
         self._turns = Turns(Quota.of(ANSWERS_BYTES, ANSWERS_SHARE_PERCENT), on_refused=on_refused)
 
     def process_response(self, req: falcon.Request, resp: falcon.Response, _resource: object, _succeeded: bool) -> None:
+        try:
+            self._hold(req, resp)
+        finally:
+            computing.finish()
+
+    def _hold(self, req: falcon.Request, resp: falcon.Response) -> None:
         organization_id = organization_of(req)
         if len(resp.data or resp.text or b"") < LARGE_ANSWER or req.method == "HEAD" or organization_id is None:
             return

@@ -9,6 +9,7 @@ import falcon
 import orjson
 from gunicorn.http.errors import ParseException
 
+from app.concurrency import computing
 from app.concurrency.deadline import paused
 from app.errors import Invalid, TooLarge, UnsupportedMediaType
 from app.values.json import Body, without_bom
@@ -51,6 +52,7 @@ def read_capped(req: falcon.Request, limit: int) -> bytes:
             parts.append(chunk)
     if req.content_length is not None and size < req.content_length:
         raise Invalid("The body ended before its Content-Length.")
+    computing.await_turn(size)
     return b"".join(parts)
 
 

@@ -27,6 +27,7 @@ from app.http.middleware import (
     SecurityHeaders,
 )
 from app.http.route_table import RoutedApp
+from app.http.turns import LargeRequests
 from app.metrics.registry import SHARE_REFUSED
 from app.network.proxies import TrustedProxies, parse_networks
 from app.web import routes as pages
@@ -72,7 +73,9 @@ def build_app(container: Container) -> RoutedApp:
     docs = templates.get_template("api_docs.html")
     api.install(app, container, docs_page=lambda document: docs.render(page=api_docs(document)))
     pages.install(app, container, assets, templates)
-    app.add_middleware(bulkheads(container))  # after the pages' middleware, which sets the organization
+    # After the pages' middleware, which sets the organization.
+    app.add_middleware(bulkheads(container))
+    app.add_middleware(LargeRequests(on_refused=lambda: container.metrics.count(SHARE_REFUSED, "large_requests")))
     app.front = KeptAnswers(
         keys=keys, limiter=container.limiter, metrics=container.metrics, within_s=settings.request_s
     )

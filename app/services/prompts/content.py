@@ -16,7 +16,7 @@ from app.models.prompts import PromptHead, PromptRow
 from app.providers import accepted
 from app.providers.types import ModelConfig, ModelRef
 from app.providers.vendors import VENDORS
-from app.rendering.render import InstructionFormat, Placeholder
+from app.rendering.render import InstructionFormat, Placeholder, filled_length
 from app.values.structs import convert
 
 TOOLS_MAX, TOOLS_VALUES_MAX = 128, 20_000
@@ -40,6 +40,15 @@ class PromptContent:
     config: dict[str, Any]
     placeholders: tuple[Placeholder, ...]
     fallback: LanguageModel | None = None
+
+    @property
+    def filled_length(self) -> int:
+        """The most characters of the text with values for its placeholders."""
+        longest = {
+            placeholder.key: max((len(value.content) for value in placeholder.values), default=0)
+            for placeholder in self.placeholders
+        }
+        return filled_length(self.value, longest)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ Callers lock the prompt's row, so that concurrent changes are applied one after 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal
@@ -18,7 +18,7 @@ from app.models.audit_log import Action, Actor
 from app.models.language_models import LanguageModel
 from app.models.prompts import PromptHead
 from app.models.queries import insert_row, update_rows
-from app.rendering.render import InstructionFormat, Placeholder, filled_length
+from app.rendering.render import InstructionFormat, Placeholder
 from app.services.language_models.service import ModelService
 from app.services.prompts.content import (
     PromptContent,
@@ -105,16 +105,12 @@ def checked(content: PromptContent) -> PromptContent:
         if content.fallback.id == content.model.id:
             raise Invalid("fallbackModelName: Must be another model than the prompt's own.")
         check_ranges(content.config, content.fallback)
-    longest = {
-        placeholder.key: max(len(value.content) for value in placeholder.values) for placeholder in content.placeholders
-    }
-    check_filled_length(content.value, longest)
+    check_length(content.filled_length)
     return replace(content, config=without_defaults(content.config, content.model))
 
 
-def check_filled_length(text: str, lengths: Mapping[str, int]) -> None:
-    """Raise `Invalid` if the text with values of these lengths, by key, could exceed `FILLED_MAX`."""
-    length = filled_length(text, lengths)
+def check_length(length: int) -> None:
+    """Raise `Invalid` if a text with values for its placeholders exceeds `FILLED_MAX` characters."""
     if length > FILLED_MAX:
         raise Invalid(f"placeholders: Filled in, the text can be {length} characters long; the limit is {FILLED_MAX}.")
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from app.concurrency import computing
 from app.database.transactions import Database, retried
 from app.errors import Conflict, Invalid, NotFound
 from app.models import audit_log, prompt_versions, prompts
@@ -110,6 +111,7 @@ class PromptEditor:
         with self.database.read() as connection:
             prompt, old = self.reader.read_draft(connection, project_id=project_id, prompt_id=prompt_id)
             new = drafts.changed(connection, self.models, prompt.organization_id, old, change)
+        computing.await_turn(new.filled_length)
         return RenderedVersion(new, render(new.value, new.instruction_format, new.placeholders, selections))
 
     @retried
@@ -206,7 +208,7 @@ class VersionService:
 
         commit_hash = self.database.retrying(work)
         self.epochs.end(project_id)
-        return self.get(project_id=project_id, prompt_id=prompt_id, commit_hash=commit_hash)
+        return self._read(project_id=project_id, prompt_id=prompt_id, commit_hash=commit_hash)
 
     def list(self, *, project_id: int, prompt_id: int, limit: int | None = None) -> list[ListedVersion]:
         """Return the versions, newest first, at most `limit`."""
@@ -224,6 +226,11 @@ class VersionService:
             return prompt_versions.messages_by_hash(connection, prompt_id=prompt_id, hashes=hashes)
 
     def get(self, *, project_id: int, prompt_id: int, commit_hash: str) -> VersionView:
+        view = self._read(project_id=project_id, prompt_id=prompt_id, commit_hash=commit_hash)
+        computing.await_turn(view.content.filled_length)
+        return view
+
+    def _read(self, *, project_id: int, prompt_id: int, commit_hash: str) -> VersionView:
         with self.database.read() as connection:
             head = self.reader.head(connection, project_id=project_id, prompt_id=prompt_id)
             version = self.reader.pinned(connection, head, commit_hash)

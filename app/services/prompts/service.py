@@ -9,6 +9,7 @@ from typing import Required, TypedDict, Unpack
 
 from reprise_formats.placeholders import Rendering
 
+from app.concurrency import computing
 from app.concurrency.caches import BoundedCache
 from app.database.transactions import Database
 from app.errors import NotFound
@@ -126,12 +127,23 @@ class PromptService:
         or label. With `require_committed` it also raises `NotFound` for productive use of a prompt that was never
         committed.
         """
-        view = self.get(**query)
+        view = self._read(**query)
         if require_committed and query["productive"] and view.content.commit_hash is None:
             raise NotFound("The prompt has no committed version: commit it, or send productive: false.")
         return view.content
 
-    def get(
+    def get(self, **query: Unpack[PromptQuery]) -> PromptView:
+        """Return the prompt with the content that runs, or with its draft.
+
+        `epoch` is the project's epoch, read after the request arrived: cached heads and versions are current until it
+        ends. Without an epoch the database is read. A process may die between the commit of a change and the end of the
+        epoch; that change was never acknowledged, and becomes visible within `REMEMBERED_S`.
+        """
+        view = self._read(**query)
+        computing.await_turn(view.content.filled_length)
+        return view
+
+    def _read(
         self,
         *,
         project_id: int,
@@ -141,12 +153,6 @@ class PromptService:
         by_label: ByLabel | None = None,
         epoch: bytes = b"",
     ) -> PromptView:
-        """Return the prompt with the content that runs, or with its draft.
-
-        `epoch` is the project's epoch, read after the request arrived: cached heads and versions are current until it
-        ends. Without an epoch the database is read. A process may die between the commit of a change and the end of the
-        epoch; that change was never acknowledged, and becomes visible within `REMEMBERED_S`.
-        """
         committed = productive or commit_hash is not None or by_label is not None
         if committed and epoch and (view := self._remembered(project_id, prompt_id, commit_hash, by_label, epoch)):
             return view

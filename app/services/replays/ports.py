@@ -20,7 +20,7 @@ from app.models.replays import ReplayRow
 from app.providers.decoding import TOKENS_MAX
 from app.providers.failures import ProviderFailure
 from app.providers.types import Credential, ModelConfig, ModelRequest, ProviderPort
-from app.rendering.render import filled_length, render
+from app.rendering.render import render
 from app.replay.findings import TurnResult
 from app.replay.judge import ModelJudge
 from app.replay.ports import JudgePort, RenderedDraft
@@ -235,11 +235,7 @@ class PlayedContent:
     @cached_property
     def _longest(self) -> int:
         """The length of the longest instruction."""
-        longest = {
-            placeholder.key: max((len(value.content) for value in placeholder.values), default=0)
-            for placeholder in self.content.placeholders
-        }
-        return filled_length(self.content.value, longest)
+        return self.content.filled_length
 
 
 @dataclass(frozen=True)

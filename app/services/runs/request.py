@@ -16,9 +16,9 @@ from app.errors import Invalid
 from app.models.language_models import LanguageModel
 from app.models.runs import RunRow, StoredFile, StoredMessage, StoredRequest, StoredToolCall
 from app.providers.types import Credential, ModelRequest
-from app.rendering.render import Placeholder, to_xml
+from app.rendering.render import Placeholder, filled_length, to_xml
 from app.services.prompts.content import PromptContent, parse_config, ref_of
-from app.services.prompts.drafts import check_filled_length
+from app.services.prompts.drafts import check_length
 from app.services.prompts.splits import ByLabel
 
 # Bytes of JSON, including the question. A question without a history has the same limit.
@@ -75,7 +75,7 @@ def snapshot(content: PromptContent, command: RunCommand) -> Requested:
 
 def _check_length(text: str, placeholders: Sequence[Placeholder], selections: Mapping[str, str]) -> None:
     chosen = {placeholder.key: placeholder.choose(selections.get(placeholder.key)) for placeholder in placeholders}
-    check_filled_length(text, {key: len(value.content) for key, value in chosen.items() if value})
+    check_length(filled_length(text, {key: len(value.content) for key, value in chosen.items() if value}))
 
 
 def render(request: StoredRequest) -> str:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import pytest
 from falcon.testing import Result
 
+from app.concurrency.computing import LARGE, ComputingTurn
 from tests.support.backends import EMBEDDED_CONTAINER
 from tests.support.operations import calls_of
 from tests.support.world import World
@@ -66,3 +69,33 @@ def test_a_million_selections_are_refused_without_a_look_at_them(world: World) -
                 "The body has more than 250000 lists, objects and members.",
             }
             assert calls <= 100_000
+
+
+def test_requests_for_large_texts_wait_for_a_turn_and_others_do_not(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hundred renderings of 10 MB at once held up all other requests of a process for 9 seconds."""
+    turns: list[None] = []
+    monkeypatch.setattr(ComputingTurn, "begin", lambda _turn: turns.append(None))
+
+    def begins_turn(send: Callable[[], Result]) -> bool:
+        turns.clear()
+        assert send().status_code in (200, 201)
+        return bool(turns)
+
+    values = [{"name": "long", "content": "&" * 1_900, "isDefault": True}]
+    long = create(world, "{{a}}" * 1_000, placeholders=[{"key": "a", "values": values}])
+    for created, large in ((long, True), (create(world, "Be brief."), False)):
+        path = f"/api/v1/prompts/{created.json['prompt']['id']}"
+        [version] = world.get(f"{path}/versions").json["versions"]
+        requests = [
+            partial(world.get, path),
+            partial(world.get, path, params={"productive": "false"}),
+            partial(world.get, f"{path}/versions/{version['commitHash']}"),
+            partial(world.post, f"{path}/render", json={}),
+            partial(world.post, f"{path}/render", json={"productive": False}),
+            partial(world.post, f"{path}/preview", json={"draft": {"name": "Other"}}),
+        ]
+        assert [begins_turn(send) for send in requests] == [large] * len(requests)
+    assert begins_turn(partial(create, world, "x" * LARGE))
+    assert not begins_turn(partial(create, world, "x" * (LARGE // 2)))

@@ -1,6 +1,7 @@
 """The home folder: one server at a time, secrets for the owner, variables for the shell."""
 
 import os
+import shutil
 import stat
 import subprocess
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 
 from app.errors import Conflict, Forbidden
 from app.process import home
+from tests.support.deployment import ROOT
 
 
 def test_a_folder_serves_one_at_a_time(tmp_path: Path) -> None:
@@ -142,3 +144,34 @@ def test_the_variables_of_an_agent_find_the_command_of_a_clone_only(tmp_path: Pa
 
     of_package = home.write_agent_variables(tmp_path, url="http://x", api_key="k", clone=tmp_path)
     assert "CLONE" not in of_package.read_text()
+
+
+@pytest.mark.parametrize(
+    ("served", "own", "variable", "home_of_command"),
+    [
+        (True, False, None, "clone/var"),
+        (True, True, None, ""),
+        (False, False, None, ""),
+        (True, False, "elsewhere", "elsewhere"),
+    ],
+)
+def test_the_command_of_a_clone_finds_the_clones_data_from_a_folder_without_any(
+    tmp_path: Path, served: bool, own: bool, variable: str | None, home_of_command: str
+) -> None:
+    clone, agent = tmp_path / "clone", tmp_path / "agent"
+    shutil.copytree(ROOT / "bin", clone / "bin")
+    for folder in (clone / ".venv" / "bin", clone / "var", agent / "var"):
+        folder.mkdir(parents=True)
+    command = clone / ".venv" / "bin" / "reprise"
+    command.write_text('#!/bin/sh\necho "$REPRISE_HOME"\n')
+    command.chmod(0o755)
+    for has_data, folder in ((served, clone), (own, agent)):
+        if has_data:
+            (folder / "var" / "reprise.db").touch()
+    variables = {"PATH": os.environ["PATH"]} | ({"REPRISE_HOME": variable} if variable else {})
+
+    done = subprocess.run(
+        [clone / "bin" / "reprise"], cwd=agent, env=variables, capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout.strip().removeprefix(f"{tmp_path}/") == home_of_command

@@ -35,6 +35,7 @@ class Instance:
     rejected: list[list[dict[str, Any]]] = field(default_factory=lambda: [[]])
     now: float = 0.0
     agent_s: float = 0.0
+    agents: tuple[str, ...] = ("bot",)
 
     def sleep(self, seconds: float) -> None:
         self.now += seconds
@@ -42,8 +43,8 @@ class Instance:
     def answer(self, request: httpx.Request) -> httpx.Response:
         second, path = int(self.now), request.url.path
         if path == "/api/v1/agents":
-            agents = [{"name": "bot", "promptId": 2}] if second >= self.agent_s else []
-            return httpx.Response(200, json={"agents": agents})
+            agents = [{"name": name, "promptId": 2} for name in self.agents]
+            return httpx.Response(200, json={"agents": agents if second >= self.agent_s else []})
         if path == "/api/v1/prompts/2":
             return httpx.Response(200, json={"id": 2})
         if path == "/api/v1/sessions":
@@ -71,6 +72,29 @@ def test_the_first_trace_of_an_agent_makes_its_prompt() -> None:
 def test_an_agent_without_traces_is_named_in_the_refusal() -> None:
     with pytest.raises(CouldNotRun, match="No trace of agent 'other' came"):
         Instance([listed("new")]).wait(0, agent="other")
+
+
+@pytest.mark.parametrize(
+    ("agents", "others"),
+    [
+        (("shop", "bot\x1b[2J"), r" Other agents have sent traces: shop, bot\u001b[2J."),
+        (tuple("abcdefg"), " Other agents have sent traces: a, b, c, d, e and 2 more."),
+        ((), ""),
+    ],
+)
+def test_an_agent_without_traces_is_waited_for_with_the_names_of_the_other_agents(
+    capsys: pytest.CaptureFixture[str], agents: tuple[str, ...], others: str
+) -> None:
+    with pytest.raises(CouldNotRun, match="No trace of agent 'other' came"):
+        Instance([listed("new")], agents=agents).wait(0, agent="other")
+
+    assert capsys.readouterr().err.splitlines()[0] == f"Waiting for a trace of agent 'other'.{others}"
+
+
+def test_other_agents_are_not_named_where_the_agent_has_traces(capsys: pytest.CaptureFixture[str]) -> None:
+    Instance([listed("old")] * 9 + [listed("new")], agents=("bot", "shop")).wait(0, agent="bot", another=True)
+
+    assert capsys.readouterr().err == "Waiting for a trace of agent 'bot'.\n"
 
 
 def test_the_first_trace_is_waited_for() -> None:

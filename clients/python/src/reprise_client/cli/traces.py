@@ -34,7 +34,7 @@ _DERIVED = (
 _NONE_OFFERED = (
     "Replays of the draft offer no tools, so their tool calls fail. Add the tools in the editor of the prompt."
 )
-WARNINGS_MAX, TOOLS_MAX, REFUSED_BEFORE_MAX = 10, 5, 3
+WARNINGS_MAX, TOOLS_MAX, REFUSED_BEFORE_MAX, AGENTS_MAX = 10, 5, 3, 5
 
 
 @click.group()
@@ -101,13 +101,22 @@ class TraceWait:
         else:
             self._shown_id = max((row["id"] for row in self._rejected()), default=0)
         if before is None or another:
-            terminal.echo(f"Waiting for a trace of {self._owner}.", err=True)
+            terminal.echo(f"Waiting for a trace of {self._owner}.{self._others(before)}", err=True)
         while (newest := self._newest()) is None or (another and newest == before):
             if self.monotonic() > until:
                 raise CouldNotRun(f"No trace of {self._owner} came within {self.timeout_s:g} s. {_ADVICE}")
             self._show_rejected()
             self.sleep(LOOK_S)
         return self.instance.get(f"/api/v1/sessions/{self._settled(newest)['id']}")
+
+    def _others(self, newest: Mapping[str, Any] | None) -> str:
+        """Return the names of agents that have traces, one of which may be meant; "" if the agent is known."""
+        if not self.agent or newest is not None:
+            return ""
+        names = [agent["name"] for agent in self.instance.get("/api/v1/agents").listed("agents")]
+        names = [name for name in names if name != self.agent]
+        more = f" and {len(names) - AGENTS_MAX} more" if len(names) > AGENTS_MAX else ""
+        return f" Other agents have sent traces: {', '.join(names[:AGENTS_MAX])}{more}." if names else ""
 
     def _settled(self, newest: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the newest session once it was unchanged for some seconds."""

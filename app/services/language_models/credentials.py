@@ -194,4 +194,7 @@ def _origin(url: str) -> tuple[str, str]:
 def _nothing_set(vendor: str) -> str:
     key, url = VENDOR_VARIABLES[vendor]
     variable = url if vendor == CUSTOM else key
-    return f"There is no credential for {vendor}: set {variable}, or store one in the organization's settings."
+    return (
+        f"There is no credential for {vendor}: start Reprise with {variable} in its environment, or store one in the "
+        "organization's settings."
+    )

@@ -200,7 +200,7 @@ def test_a_draft_without_a_credential_ends_as_an_error_with_that_reason(
     replay = replayed(world, case["id"])
 
     assert replay["status"] == "error"
-    assert "no credential for ANTHROPIC" in replay["error"]
+    assert "no credential for ANTHROPIC: start Reprise with ANTHROPIC_API_KEY in its environment" in replay["error"]
 
 
 def test_the_draft_is_fixed_when_the_replay_is_asked_for(

@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 import sys
-import textwrap
 import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -26,8 +25,8 @@ from tests.support.http_client import Client
 
 PAGE = read_document("start.md")
 SERVE, AGENT, LOOP, *STACKS, CHECK, REPLAY, GATE_PYTHON, GATE_NODE, WORKFLOW, VARIABLES, _, WHEEL = shell_blocks(PAGE)
-PYTHON_LINES, SPLIT_PY, GATE_PY, GATE_ASYNC_PY = re.findall(r"^```python\n(.*?)^```$", PAGE, re.M | re.S)
-(IS_MAIN,) = re.findall(r"`(if \(process\.argv.*?\))` in JavaScript", PAGE)
+LOOP_PY, GATE_PY, GATE_ASYNC_PY = re.findall(r"^```python\n(.*?)^```$", PAGE, re.M | re.S)
+(IS_MAIN,) = re.findall(r"`(if \(process\.argv.*?\))` in\s+JavaScript", PAGE)
 SPAN, GATE_MJS = re.findall(r"^```js\n(.*?)^```$", PAGE, re.M | re.S)
 OF_OPENAI = "opentelemetry-instrumentation-genai-openai "
 INSTRUCTION = "Answer in a friendly tone."
@@ -79,28 +78,43 @@ def vendors(upstream: Upstream) -> dict[str, str]:
 
 
 def loop_in_python(program: str) -> str:
-    """Return the loop around a client with the page's lines instead of the agent's span."""
+    """Return the loop around a client with the page's lines instead of those of the agent."""
     body, _ = program.replace("from opentelemetry import trace\n", "").split("tracer = ")
-    start, lines = PYTHON_LINES.split("\n\nwith ")
-    function, _ = SPLIT_PY.split("    while question")
     # Anthropic's requests have the instruction outside of the messages.
     messages = "" if INSTRUCTION in body else f'{{"role": "system", "content": "{INSTRUCTION}"}}'
-    return (
-        f'{start}\n{body}messages = [{messages}]\nthread_id = "thread-1"\n\n\n'
-        f"{function}    for question in QUESTIONS:\n" + textwrap.indent(f"with {lines}", " " * 8)
-    )
+    lines = replaced(LOOP_PY, 'while question := input("You: "):', "for question in QUESTIONS:")
+    return f"{body}messages = [{messages}]\n\n\n{FUNCTION_PY}\n\n{lines}"
 
 
 def loop_in_javascript(program: str) -> str:
     """Return the loop around OpenAI's client with the page's span instead of the span of the agent."""
     body, _ = program.split("const tracer = ")
-    imported, span = SPAN.split("\n\nconst attributes")
+    imported, span = SPAN.split("\n\n")
     assert imported in body
-    return (
-        f"{body}const messages = [{{ role: 'system', content: '{INSTRUCTION}' }}];\nconst threadId = 'thread-1';\n"
-        "export const runAgent = (question) => {\n  messages.push({ role: 'user', content: question });\n"
-        f"  return answerTurn(messages);\n}};\n{ASKED_JS}const attributes{span}}}\n}}\n"
-    )
+    messages = f"const messages = [{{ role: 'system', content: '{INSTRUCTION}' }}];\n"
+    attributes, turn = span.split("\n", 1)
+    asked = replaced(ASKED_JS, "for (", f"{attributes}\nfor (")
+    return f"{body}{messages}{FUNCTION_JS}{asked}{turn}console.log(answer);\n}}\n}}\n"
+
+
+FUNCTION_PY = """\
+def run_agent(question):
+    print("Thinking.")
+    messages.append({"role": "user", "content": question})
+    return answer_turn(messages)
+"""
+FUNCTION_JS = """\
+export function runAgent(question) {
+  process.stdout.write('Thinking. ');
+  messages.push({ role: 'user', content: question });
+  return answerTurn(messages);
+}
+"""
+
+
+def replaced(text: str, old: str, new: str) -> str:
+    assert text.count(old) == 1, old
+    return text.replace(old, new)
 
 
 def with_function_in_python(program: str) -> str:
@@ -108,7 +122,7 @@ def with_function_in_python(program: str) -> str:
     start, turn = program.split("for question in QUESTIONS:\n")
     function = re.sub(r"^    print\((.*)\)$", r"    return \1", turn, flags=re.M)
     asked = 'if __name__ == "__main__":\n    for question in QUESTIONS:\n        print(run_agent(question))\n'
-    return f"{start}\n\ndef run_agent(question):\n{function}\n\n{asked}"
+    return f'{start}\n\ndef run_agent(question):\n    print("Thinking.")\n{function}\n\n{asked}'
 
 
 def with_coroutine_in_python(program: str) -> str:
@@ -124,7 +138,7 @@ def with_coroutine_in_python(program: str) -> str:
 def with_function_in_javascript(program: str) -> str:
     start, turn = program.split("for (const question of QUESTIONS) {\n")
     function = turn.replace("console.log(text);", "return text;")
-    exported = f"export async function runAgent(question) {{\n{function}"
+    exported = f"export async function runAgent(question) {{\nprocess.stdout.write('Thinking. ');\n{function}"
     return f"{start}{exported}{ASKED_JS}console.log(await runAgent(question));\n}}\n}}\n"
 
 
@@ -203,7 +217,8 @@ def test_the_page_leads_from_a_name_to_a_gate_that_fails(
         **vendors(upstream),
         "OTEL_NODE_RESOURCE_DETECTORS": "none",
     }
-    enter = [f"cd {folder}", AGENT]
+    # The server runs in this checkout; that of a reader runs in the clone which has its data.
+    enter = ["unset REPRISE_HOME", f"cd {folder}", AGENT, f'PATH="{clone}/bin:$PATH"']
     activate = ". .venv/bin/activate" if stack.is_python else ""
     commands = [without_installing(command) for command in stack.commands]
     agent, gate = ("agent.py", GATE_PYTHON) if stack.is_python else ("agent.mjs", GATE_NODE)
@@ -218,7 +233,7 @@ def test_the_page_leads_from_a_name_to_a_gate_that_fails(
     replayed, passed, failed = re.findall("^(PASSED|FAILED) +Order and weather · .*$", printed, re.M)
     assert (replayed, passed, failed) == ("PASSED", "PASSED", "FAILED"), printed
     assert "get_order was never called" in printed
-    assert printed.rstrip().endswith("exit code 1")
+    assert re.search(r"^exit code 1\n.*^rp_\S{20,}\n2\n\Z", printed, re.M | re.S), printed
     assert ElementTree.parse(folder / "gate.xml").getroot()[0].get("failures") != "0"
     assert (folder / ".github" / "workflows" / "program.yml").exists()
 

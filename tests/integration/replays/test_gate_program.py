@@ -209,7 +209,7 @@ BROKEN = {
     "crash": ("print('no config', file=sys.stderr); sys.exit(3)", "ended with code 3", "no config"),
     "crash in a turn": ("sys.stdin.readline(); sys.exit('no database')", "ended with code 1", "no database"),
     "hang": ("sys.stdin.readline(); time.sleep(600)", "did not answer within 2 s", "printed nothing"),
-    "rubbish": (printed("Ready!"), "is no JSON: 'Ready!'", "standard error"),
+    "rubbish": (printed("Ready!"), "is no JSON: 'Ready!'", "as gate.py and gate.mjs of docs/start.md do"),
     "no answer": (printed('{"text": ""}'), "gave no answer to turn 1", ""),
     "another field": (printed('{"a": 1}'), "has nothing at /text", ""),
     "around": (printed('{"text": "Yes."}'), "no model was called at the replay's endpoint", "OPENAI_BASE_URL"),

@@ -20,6 +20,10 @@ from reprise_client.cli.program_supervisor import LOOK_S
 
 DEFAULT_BODY = '{"text": "{{user}}", "conversation": "{{conversation}}"}'
 Turn = Mapping[str, Any]
+_ADVICE = (
+    " Only answers may be printed there: print all else to standard error, as gate.py and gate.mjs of docs/start.md do."
+    " A loop that asks a person must not run."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +98,7 @@ class Asking:
         try:
             document = json.loads(answer)
         except (ValueError, RecursionError):
-            advice = "" if self.url else " Only answers may be printed there: print all else to standard error."
+            advice = "" if self.url else _ADVICE
             raise program.failed(f"The program's answer is no JSON: {answer[:200]!r}.{advice}") from None
         pointer = self.answer
         if pointer is None:

@@ -9,7 +9,10 @@ from app.replay.kinds import LONGEST
 _BEGIN = re.compile(
     r"\s*+(?>(?:#[^\n]*+\n\s*+)*)(?:(?:query|mutation|subscription)\b[^{]{0,2000}\{|fragment\s++\w++\s++on\b|\{\s*+[#.\w])"
 )
-_TOKEN = re.compile(r'"""(?:\\"""|\\(?!""")|[^"\\]|"(?!""))*"""|"(?:[^"\\\n]|\\.)*+"|#[^\n]*+|\w++|\S')
+# The texts of a document. The group matches where one has no end: a search that began again within such a text would
+# read the rest once for each quote.
+TEXT = r'"""(?>(?:\\"""|\\(?!""")|[^"\\]|"(?!""))*)(?:"""|())|"(?>(?:[^"\\\n]|\\.)*)(?:"|())'
+_TOKEN = re.compile(TEXT + r"|#[^\n]*+|\w++|\S")
 _OPENS, _CLOSES = frozenset("{(["), frozenset("})]")
 
 
@@ -23,7 +26,10 @@ def graphql_reads(text: str) -> bool:
     if len(text) > LONGEST or not is_graphql(text):
         return False
     depth, queries, is_begun = 0, 0, False  # `is_begun` between the word of a definition and its braces
-    for part in _TOKEN.findall(text):
+    for token in _TOKEN.finditer(text):
+        part = token[0]
+        if token.lastindex:  # a text without an end
+            return False
         if part in _CLOSES:
             depth -= 1
             is_begun = is_begun and not (part == "}" and not depth)
@@ -34,8 +40,6 @@ def graphql_reads(text: str) -> bool:
                 queries += not is_begun
                 is_begun = True
             depth += 1
-        elif part == '"':  # a text without an end
-            return False
         elif not depth and not is_begun and part[0] != "#":
             if part not in ("query", "fragment"):
                 return False

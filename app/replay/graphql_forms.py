@@ -7,14 +7,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from app.replay.graphql import is_graphql
+from app.replay.graphql import TEXT, is_graphql
 from app.replay.kinds import LONGEST
 from app.replay.texts.sources import json_of
 
-_TOKEN = re.compile(
-    r'"""(?:\\"""|\\(?!""")|[^"\\]|"(?!""))*"""|"(?:[^"\\\n]|\\.)*+"|#[^\n]*+|[A-Za-z_]\w*+'
-    r"|-?\d++(?:\.\d++)?(?:[eE][+-]?\d++)?|[^\s,]"
-)
+_TOKEN = re.compile(TEXT + r"|#[^\n]*+|[A-Za-z_]\w*+|-?\d++(?:\.\d++)?(?:[eE][+-]?\d++)?|[^\s,]")
 _DEEPEST = 50  # objects, lists and selections within one another
 _MOST_INSERTED = 10 * LONGEST  # characters of variables, each counted where it is used
 _KINDS = ("query", "mutation", "subscription")
@@ -40,7 +37,10 @@ class _Document:
     """A document that is read from its begin; raises `ValueError` where it is broken or not plain."""
 
     def __init__(self, text: str, variables: Mapping[str, Any]) -> None:
-        self._tokens = [token for token in _TOKEN.findall(text) if token[0] != "#"]
+        tokens = [*_TOKEN.finditer(text)]
+        if any(token.lastindex for token in tokens):
+            raise ValueError("a text without an end")
+        self._tokens = [token[0] for token in tokens if token[0][0] != "#"]
         self._at = 0
         self._variables = {**variables}
         self._sizes, self._room = dict[str, int](), _MOST_INSERTED

@@ -102,11 +102,17 @@ def parts_of(code: str, argument: Any) -> list[Any]:
 def hostile_texts(pattern: re.Pattern[str]) -> Iterator[str]:
     characters, words = named_in(sre_parse.parse(pattern.pattern, pattern.flags))
     beginnings = ["", "a", *sorted(filter(None, words), key=len)[-4:]]
-    for character in [*dict.fromkeys([*list(characters)[:16], *COMMON])]:
+    each = [*dict.fromkeys([*list(characters)[:16], *COMMON])]
+    for character in each:
         for beginning in beginnings:
             for end in ENDS:
                 yield beginning + character * 40 + end
                 yield beginning + character * LENGTH + end
+    # A quote that a backslash escapes ends no text, and may begin one.
+    escaped = (f"a\\{character}" for character in each)
+    for repeated in (*escaped, *(f"{word}\n" for word in words if len(word) > 1)):
+        for beginning in ("", each[0], *beginnings[-1:]):
+            yield beginning + repeated * (LENGTH // len(repeated)) + "\n"
 
 
 @contextmanager
@@ -164,6 +170,7 @@ def slow_calls(pattern: re.Pattern[str], methods: set[str]) -> list[str]:
         (r"[.!?]+(?=\s)", "finditer"),
         (r"(a|a)+b", "match"),
         (r"\w+@\w+", "search"),
+        (r'"(?:[^"\\]|\\.)*"|\w+|\S', "finditer"),
     ],
 )
 def test_a_pattern_that_is_not_linear_is_noticed(source: str, method: str) -> None:

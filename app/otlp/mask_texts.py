@@ -23,13 +23,17 @@ SECONDS_MAX = 20.0
 RE2 reads a megabyte in milliseconds, or in 20 seconds if a pattern of a thousand instructions has too many states. It
 does not report which, and a good pattern may be as large, so this is measured.
 """
+ELEMENTS_MAX = 500_000
+"""Brackets and commas of one text that is read as JSON: each may need a hundred bytes of memory."""
 # The search of a text can't be interrupted. A program of so many instructions may need 0.1 s for 64 KiB.
 _SMALL_PROGRAM = 100
 _PIECE = 64 * 1024  # characters
 
-# Characters that can be read in the time of a match, and in that of comparing a key or an index.
+# Characters that can be read in the time of a match, in that of comparing a key or an index, and in that of reading,
+# masking and writing an element of JSON.
 _CHARACTERS_OF_A_MATCH = 4 * 1024
 _CHARACTERS_OF_A_MEMBER = 64
+_CHARACTERS_OF_AN_ELEMENT = 256
 
 
 class Exhausted(Exception):
@@ -62,6 +66,12 @@ class MaskingBudget:
     def read_members(self, count: int) -> None:
         """Subtract the cost of comparing so many keys or indexes with a token of a pointer."""
         self.read(_CHARACTERS_OF_A_MEMBER * count)
+
+    def read_elements(self, count: int) -> None:
+        """Subtract the cost of a text of JSON with so many brackets and commas."""
+        if count > ELEMENTS_MAX:
+            raise Exhausted
+        self.read(_CHARACTERS_OF_AN_ELEMENT * count)
 
     def use_time(self, since: float) -> None:
         """Subtract the time that the processor has worked since then."""

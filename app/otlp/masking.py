@@ -28,7 +28,7 @@ from app.otlp.names import CONVERSATION_KEYS, PROMPT_ID, PROMPT_VERSION
 from app.otlp.protobuf import stored_fields
 from app.otlp.values import any_value
 from app.values.budget import WorkBudget
-from app.values.json import parse_json
+from app.values.json import count_marks, parse_json
 from app.values.json_pointer import Pointer, unescape_token
 from app.values.regex import NEW_PATTERNS_STEPS, compile_new, compile_pattern
 from app.values.storable import CUT
@@ -79,6 +79,10 @@ class Masking:
 
     def __bool__(self) -> bool:
         return bool(self.texts or self.pointers)
+
+    def concern(self, key: str) -> bool:
+        """Return whether a rule may apply to the attribute of a key."""
+        return bool(self.texts) or any(_meet(tokens, (key,)) for tokens, _ in self.pointers)
 
     def text(self, text: str, budget: MaskingBudget | None = None) -> str:
         """Return a text with all matches of the patterns replaced."""
@@ -224,12 +228,15 @@ class _Pass:
 
     def attribute(self, key: Any, value: Any) -> Any:
         """Return an AnyValue, masked."""
-        if key in _KEPT:
+        if key in _KEPT or not self.rules.concern(str(key)):
             return value
         before = any_value(value)
-        # JSON in a string is masked as JSON: its escapes would hide from a pattern, and a pattern could break it.
-        inner, is_json = _json_within(before)
-        after = self.at(inner, (str(key),))
+        try:
+            # JSON in a string is masked as JSON: its escapes would hide from a pattern, and a pattern could break it.
+            inner, is_json = self._json_within(before)
+            after = self.at(inner, (str(key),))
+        except Exhausted:
+            inner, is_json, after = before, False, MASK
         if after == inner and not (repeats_a_key(before) if is_json else hides_a_value(value)):
             return value
         if key in CONVERSATION_KEYS:
@@ -238,7 +245,7 @@ class _Pass:
 
     def _leaves(self, value: Any) -> Any:
         if isinstance(value, str):
-            inner, is_json = _json_within(value)
+            inner, is_json = self._json_within(value)
             if not is_json:
                 return self.text(value)
             return _rewritten(value, inner, self._leaves(inner))
@@ -275,11 +282,24 @@ class _Pass:
 
     def _point_within(self, text: str, tokens: Sequence[str], replacement: str) -> Any:
         self.budget.read(len(text))
-        inner, is_json = _json_within(text)
+        inner, is_json = self._json_within(text)
         if is_json:
             return _rewritten(text, inner, self._point(inner, tokens, replacement))
         # JSON that an SDK cut off can't be followed. It is masked whole rather than showing the wrong part.
         return self._point(text, (), replacement) if _LIKE_JSON.match(text) else text
+
+    def _json_within(self, value: Any) -> tuple[Any, bool]:
+        """Return the value in a JSON text of an object, a list or JSON text, and True; else the value, and False.
+
+        Raises Exhausted.
+        """
+        if not isinstance(value, str) or not _LIKE_JSON.match(value):
+            return value, False
+        self.budget.read_elements(count_marks(value))
+        try:
+            return parse_json(value.encode(errors="replace")), True
+        except ValueError:
+            return value, False
 
 
 def _tokens(pointer: str) -> Pointer:
@@ -292,16 +312,6 @@ def _meet(tokens: Sequence[str], path: Sequence[str]) -> bool:
     """Return whether the pointer names the value at that path, a value around it, or a value within it."""
     steps = zip(tokens[1:], path[1:], strict=False)
     return tokens[0] == path[0] and all(EVERY in (token, step) or token == step for token, step in steps)
-
-
-def _json_within(value: Any) -> tuple[Any, bool]:
-    """Return the value in a JSON text of an object, a list or JSON text, and True; else the value, and False."""
-    if not isinstance(value, str) or not _LIKE_JSON.match(value):
-        return value, False
-    try:
-        return parse_json(value.encode(errors="replace")), True
-    except ValueError:
-        return value, False
 
 
 def _rewritten(text: str, inner: Any, masked: Any) -> str:

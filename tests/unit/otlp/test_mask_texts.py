@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from typing import Any
+from unittest import mock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from app.errors import Invalid
-from app.otlp.mask_texts import GROWTH_MAX, MaskingBudget, TextRule
-from app.otlp.masking import MASK, Masking, Rule, checked
+from app.otlp.mask_texts import ELEMENTS_MAX, GROWTH_MAX, MaskingBudget, TextRule
+from app.otlp.masking import MASK, RULES_MAX, Masking, Rule, checked
+from app.values.json import parse_json
 from tests.support.exports import span
 
 MB = 1024 * 1024
@@ -150,3 +152,41 @@ def test_all_spans_of_a_batch_share_what_they_search() -> None:
     first = budget.search
     masking.span(raw, budget)
     assert MaskingBudget().search - budget.search == 2 * (MaskingBudget().search - first)
+
+
+TINY = json.dumps([[]] * 20_000)
+PATTERN, POINTER = Rule("pattern", "secret"), Rule("pointer", "/a/0/nowhere")
+
+
+@pytest.mark.parametrize("rule", [PATTERN, POINTER], ids=["pattern", "pointer"])
+def test_json_of_tiny_members_is_masked_whole_before_it_is_read(rule: Rule) -> None:
+    many = json.dumps([[]] * (ELEMENTS_MAX // 2 + 1))
+    with mock.patch("app.otlp.masking.parse_json", wraps=parse_json) as parsed:
+        assert Masking([rule]).at([many], ("a",)) == MASK
+    assert not parsed.called
+
+
+@pytest.mark.parametrize("rules", [[PATTERN], [POINTER], [Rule("pointer", f"/a/0/{n}") for n in range(RULES_MAX)]])
+def test_all_json_of_a_batch_shares_what_it_may_have_of_elements(rules: list[Rule]) -> None:
+    masked, budget = Masking(rules), MaskingBudget()
+    with mock.patch("app.otlp.masking.parse_json", wraps=parse_json) as parsed:
+        values = [masked.at([TINY], ("a",), budget=budget) for _ in range(100)]
+
+    elements = sum(map(TINY.count, "[,"))
+    assert values[0] in ([TINY], MASK)
+    assert values[-1] == MASK
+    assert parsed.call_count * elements <= 2 * MB + elements
+
+
+def test_json_that_no_rule_concerns_is_neither_read_nor_masked() -> None:
+    raw = json.dumps(span({"b": json.dumps([[]] * ELEMENTS_MAX)})).encode()
+    budget = MaskingBudget(search=0)
+    assert Masking([POINTER]).span(raw, budget) is raw
+    assert Masking([POINTER, PATTERN]).span(raw, budget) != raw
+
+
+def test_the_pseudonym_of_a_conversation_is_the_same_where_its_budget_ends() -> None:
+    conversation_id = json.dumps(["conversation", "secret"])
+    raw = json.dumps(span({"gen_ai.conversation.id": conversation_id})).encode()
+    masked = [json.loads(Masking([PATTERN]).span(raw, MaskingBudget(search=search))) for search in (0, 10 * MB)]
+    assert masked[0]["attributes"] == masked[1]["attributes"]

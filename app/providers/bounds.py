@@ -20,7 +20,8 @@ STREAM_FACTOR = 4
 # The least that an event of a stream counts: reading it costs more than its bytes.
 EVENT_BYTES = 128
 EVENT_LINES = 100
-# Lists, objects and their members in one piece of JSON, which cost a thousand times what bytes of a text do.
+# Lists, objects and their members in one piece of JSON, or in all arguments of an answer's calls, which cost a thousand
+# times what bytes of a text do.
 ELEMENTS = 250_000
 PIECES_FACTOR = 2
 """How many times as much as an answer the pieces may count in which it is received, each at least `EVENT_BYTES`."""
@@ -124,7 +125,7 @@ class _Whole(_Bound):
         self._elements += count_marks(piece)
         if self._size > self._answer_bytes:
             raise _too_large(f"is larger than {self._answer_bytes} bytes")
-        _check_elements(self._elements)
+        check_elements(self._elements)
         if self._part and self._size > self._part.until:
             self._part.grow(self._size)
         yield piece
@@ -162,7 +163,7 @@ class _Events(_Bound):
         self._check_size(len(event))
         if event.count(b"\n") + event.count(b"\r") > EVENT_LINES:
             raise _too_large(f"has an event of more than {EVENT_LINES} lines")
-        _check_elements(count_marks(event))
+        check_elements(count_marks(event))
         return event
 
     def _check_size(self, size: int) -> None:
@@ -170,7 +171,8 @@ class _Events(_Bound):
             raise _too_large(f"has an event of more than {self._event_bytes} bytes")
 
 
-def _check_elements(count: int) -> None:
+def check_elements(count: int) -> None:
+    """Raise `ProviderFailure` for more than `ELEMENTS`."""
     if count > ELEMENTS:
         raise _too_large(f"has more than {ELEMENTS} lists, objects and members")
 

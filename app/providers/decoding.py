@@ -19,8 +19,10 @@ import orjson
 
 from app.chat import Answer, FinishReason, StreamEvent, Tokens, ToolCall, VendorState
 from app.providers.answer_room import AnswerPart
+from app.providers.bounds import check_elements
 from app.providers.call_pieces import CallPieces
 from app.providers.failures import ProviderFailure
+from app.values.json import count_marks
 from app.values.storable import storable_text
 
 T = TypeVar("T")
@@ -58,6 +60,7 @@ class AnswerBuilder:
     """Counts the memory of the texts."""
     _characters: int = 0
     _bytes: int = 0
+    _elements: int = 0
 
     def add_text(self, text: str) -> list[StreamEvent]:
         return self._add(self.text, "token", text)
@@ -73,6 +76,8 @@ class AnswerBuilder:
     def add_arguments(self, call: CallPieces, text: str) -> None:
         if text:
             self._count(text)
+            self._elements += count_marks(text)
+            check_elements(self._elements)
             call.add_arguments(text)
 
     def call(self, place: int) -> CallPieces:

@@ -16,9 +16,11 @@ from app.models.runs import RunRow, RunStatus, StoredCost, StoredOutcome, Stored
 from app.models.usage import Spent
 from app.prices.types import Cost
 from app.providers import catalogue
+from app.providers.bounds import ELEMENTS
 from app.providers.catalogue import ModelEntry
 from app.providers.types import ModelConfig
 from app.values.budget import OverBudget, WorkBudget
+from app.values.json import count_marks
 from app.values.storable import storable_text
 from app.values.structs import convert
 
@@ -123,6 +125,9 @@ def _reason(answer: Answer, config: ModelConfig) -> str | None:
         return f"the answer was cut off at max_tokens{limit}"
     if answer.tool_calls or config.response_format in (None, "text"):
         return None
+    # The pieces of a stream are counted one by one.
+    if count_marks(answer.text) > ELEMENTS:
+        return f"the answer has more than {ELEMENTS} lists, objects and members"
     try:
         value = orjson.loads(answer.text.encode("utf-8", "replace"))
     except orjson.JSONDecodeError as error:

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from app.chat import Tokens
+from app.providers.bounds import ELEMENTS
 from app.providers.decoding import ANSWER_MAX, TOKENS_MAX
 from app.providers.failures import ProviderFailure
 from app.providers.openai_answers import OpenAIDecoder, ThinkingDecoder
@@ -306,6 +307,14 @@ def test_an_answer_that_is_too_large_is_refused_while_it_comes(part):
         decoder.read_event(chunk)
     with pytest.raises(ProviderFailure, match="most that can be stored"):
         decoder.read_event(chunk)
+
+
+def test_arguments_of_countless_members_are_refused_while_they_come():
+    decoder, half = OpenAIDecoder(), "[]," * (ELEMENTS // 4)
+    decoder.read_event(piece(0, "[" + half, id="a", name="look"))
+    decoder.read_event(piece(1, "[" + half[:-6], id="b", name="look"))
+    with pytest.raises(ProviderFailure, match="lists, objects and members"):
+        decoder.read_event(piece(0, "[], [], []]"))
 
 
 @pytest.mark.slow

@@ -5,13 +5,15 @@ Source: https://github.com/openai/codex/tree/main/codex-rs/otel
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from hashlib import blake2b
+from itertools import islice
 from typing import Any
 
 import orjson
 
+from app.errors import TooLarge
 from app.otlp.logs import BadRecord, fields_of_records
 from app.otlp.values import attributes, id_bytes, integer, time_ns
 from app.values.json import Body
@@ -33,16 +35,43 @@ _COUNTS = {
     "reasoning_token_count": "gen_ai.usage.reasoning.output_tokens",
 }
 _NS_OF_MS = 10**6
+RECORDS_MAX = 20_000
+"""Records of a batch that become spans. Codex sends 512 together, and each may begin a turn."""
+ATTRIBUTES_MAX = 64
+"""Attributes of a record, of which Codex's have about 20: one with more is none of its."""
+_PIECE = 4 * 1024 * 1024  # bytes of spans that are in memory together
+
+Masked = Callable[[str, Any], Any]
+"""Returns the value of an attribute of a record as it may be stored."""
 
 
-def spans_of_records(body: Body, prompt_id: int | None, *, protobuf: bool) -> bytes | None:
-    """Return a batch, in OTLP's JSON, of the spans that Codex's records are equivalent to; None without any.
+def spans_of_records(
+    body: Body, prompt_id: int | None, *, protobuf: bool, masked: Masked = lambda _key, value: value
+) -> Iterator[bytes]:
+    """Yield batches, in OTLP's JSON, of the spans that the first `RECORDS_MAX` records of Codex are equivalent to.
 
-    Records without a trace are of one trace for each conversation. Raises `Invalid` and `TooLarge`.
+    Records without a trace are of one trace for each conversation. `masked` is called for words, which spans have under
+    other names. Raises `Invalid`, and `TooLarge` for further records after the last batch.
     """
-    spans = [span for fields in _fields(body, protobuf=protobuf) if (span := _span(fields, prompt_id))]
-    group = {"scope": {"name": SCOPE}, "spans": spans}
-    return orjson.dumps({"resourceSpans": [{"scopeSpans": [group]}]}) if spans else None
+    found = (
+        span for fields in _fields(body, protobuf=protobuf) if (span := _span(fields, prompt_id, masked)) is not None
+    )
+    spans, size = list[bytes](), 0
+    for span in islice(found, RECORDS_MAX):
+        spans.append(span)
+        size += len(span)
+        if size > _PIECE:
+            yield _batch(spans)
+            spans, size = [], 0
+    if spans:
+        yield _batch(spans)
+    if next(found, None) is not None:
+        raise TooLarge(f"Only the first {RECORDS_MAX} records of Codex are stored; send smaller batches.")
+
+
+def _batch(spans: Sequence[bytes]) -> bytes:
+    scope = orjson.dumps({"name": SCOPE})
+    return b'{"resourceSpans":[{"scopeSpans":[{"scope":%b,"spans":[%b]}]}]}' % (scope, b",".join(spans))
 
 
 def _fields(body: Body, *, protobuf: bool) -> Iterator[Mapping[str, Any]]:
@@ -51,16 +80,18 @@ def _fields(body: Body, *, protobuf: bool) -> Iterator[Mapping[str, Any]]:
             fields = read()
         except BadRecord:
             continue
-        if isinstance(fields, dict) and isinstance(fields.get("attributes"), list):
+        listed = fields.get("attributes") if isinstance(fields, dict) else None
+        if isinstance(listed, list) and len(listed) <= ATTRIBUTES_MAX:
             yield fields
 
 
-def _span(fields: Mapping[str, Any], prompt_id: int | None) -> dict[str, Any] | None:
+def _span(fields: Mapping[str, Any], prompt_id: int | None, masked: Masked) -> bytes | None:
+    """Return the span of a record as JSON; None for a record that is no step, or nests too deeply to be written."""
     listed = fields["attributes"]
     named = attributes(listed)
     # The record's own name is a line of Codex's source code.
     name, conversation = named.get("event.name"), named.get("conversation.id")
-    recorded = _recorded(name, named)
+    recorded = _recorded(name, {key: masked(key, value) if key in _WORDS else value for key, value in named.items()})
     at = _time(fields, named)
     if recorded is None or not isinstance(name, str) or not isinstance(conversation, str) or not at:
         return None
@@ -70,7 +101,7 @@ def _span(fields: Mapping[str, Any], prompt_id: int | None) -> dict[str, Any] | 
     took_ms = integer(named.get("duration_ms")) or 0
     error = named.get("error.message")
     failed = {"status": {"code": 2, "message": str(error or "")}} if error or named.get("success") == "false" else {}
-    return {
+    span = {
         "traceId": (trace_id or _digest(f"{prompt_id}:{conversation}".encode(), 16)).hex(),
         "spanId": _digest(content, 8).hex(),
         **({"parentSpanId": fields["spanId"]} if trace_id and id_bytes(fields.get("spanId"), 8) else {}),
@@ -80,6 +111,10 @@ def _span(fields: Mapping[str, Any], prompt_id: int | None) -> dict[str, Any] | 
         "attributes": [*kept, *({"key": key, "value": _value(value)} for key, value in recorded.items())],
         **failed,
     }
+    try:
+        return orjson.dumps(span)
+    except TypeError:  # beyond 254 levels
+        return None
 
 
 def _recorded(name: Any, named: Mapping[str, Any]) -> dict[str, Any] | None:

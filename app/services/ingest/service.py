@@ -6,9 +6,9 @@ Spans are decoded outside of transactions. Each transaction writes spans with th
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import structlog
 from sqlalchemy import Connection
@@ -29,6 +29,7 @@ from app.otlp.decode_protobuf import decode_protobuf
 from app.otlp.evaluations import MARK
 from app.otlp.inflate import inflate
 from app.otlp.logs import decode_logs
+from app.otlp.masking import MASK
 from app.otlp.names import version_hash
 from app.otlp.span import (
     Rejection,
@@ -51,7 +52,7 @@ from app.services.ingest.rejections import RejectionService
 from app.services.ingest.settling import TurnSettler
 from app.services.ingest.storer import Storer
 from app.services.ingest.turns import TURNS_AT_ONCE, Hashes, TurnPart, add_to_turns, parts_of
-from app.services.masking.rules import MaskingRules
+from app.services.masking.rules import MaskingRules, new_budget
 from app.services.prompts.adoption import AdoptionService
 from app.services.prompts.agent_splits import AgentSplitter
 from app.timestamps import Now
@@ -233,20 +234,41 @@ class IngestService:
         return receipt, b"".join(span.trace_id + span.span_id for span in kept)
 
     def _with_spans_of_records(self, project_id: int, body: Body, form: BatchForm, receipt: Receipt) -> Receipt:
-        """Store the spans that records are equivalent to; returns the receipt of both."""
-        export = spans_of_records(body, form.prompt_id, protobuf=form.protobuf) if CODEX_MARK in body else None
-        if export is None or receipt.outcome != "stored":
+        """Store the spans that records are equivalent to; returns the receipt of both. Raises as `spans_of_records`."""
+        if CODEX_MARK not in body or receipt.outcome != "stored":
             return receipt
-        form = replace(form, signal="traces", protobuf=False, encoding="")
-        spans_receipt, _ = self._store(project_id, export, form)
-        self._count(spans_receipt)
-        return replace(
-            spans_receipt,
-            stored=receipt.stored + spans_receipt.stored,
-            duplicates=receipt.duplicates + spans_receipt.duplicates,
-            rejected=receipt.rejected + spans_receipt.rejected,
-            message="; ".join(filter(None, (receipt.message, spans_receipt.message))),
-        )
+        try:
+            masked = self._masked_words(project_id)
+        except ServiceError as error:
+            return Receipt("unavailable", message=str(error))
+        of_traces = replace(form, signal="traces", protobuf=False, encoding="")
+        outcomes = []
+        for export in spans_of_records(body, form.prompt_id, protobuf=form.protobuf, masked=masked):
+            stored, _ = self._store(project_id, export, of_traces)
+            self._count(stored)
+            if stored.outcome == "unavailable":
+                return stored
+            outcomes.append(stored.outcome)
+            receipt = Receipt(
+                "stored" if "stored" in outcomes else outcomes[0],
+                receipt.stored + stored.stored,
+                receipt.duplicates + stored.duplicates,
+                receipt.rejected + stored.rejected,
+                "; ".join(filter(None, (receipt.message, stored.message))),
+            )
+        return receipt
+
+    def _masked_words(self, project_id: int) -> Callable[[str, Any], Any]:
+        """Return the function that masks an attribute of a record by its name there."""
+        masking, budget = self.rules.of(project_id), new_budget()
+
+        def masked(key: str, value: Any) -> Any:
+            try:
+                return masking.at(value, (key,), budget=budget) if masking else value
+            except RecursionError:
+                return MASK
+
+        return masked
 
     def _of_project(self, project_id: int, spans: Sequence[Span]) -> tuple[list[Span], list[Rejection]]:
         """Return the spans of the project's prompts, which they name by id or by name, and reject the others."""

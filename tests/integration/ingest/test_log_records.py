@@ -16,11 +16,13 @@ from sqlalchemy import text
 from app.errors import Unavailable
 from app.models.queries import new_batch_id
 from app.models.span_bodies import SpanKey
+from app.otlp import codex as of_codex
 from app.services.ingest.log_records import WAITS
 from app.services.ingest.openings import OpeningService
 from tests.support.backends import EMBEDDED_CONTAINER
 from tests.support.exports import export, pairs_of, span, value_of
 from tests.support.protobuf import traces
+from tests.support.readable import readable
 from tests.support.sweeping import remove_waiting_rows
 from tests.support.world import World, new_world
 
@@ -426,11 +428,55 @@ def test_records_of_codex_at_the_address_without_a_prompt_are_rejected_with_the_
     assert "service.prompt.id" in answer.text
 
 
-def test_words_in_records_of_codex_are_masked(world: World) -> None:
-    assert world.put("/api/v1/data-policy", json={"masking": [{"kind": "pattern", "value": "warm"}]}).status_code == 200
-    prompt_id = world.prompt()
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        ({"kind": "pattern", "value": "warm"}, "How [masked] is it?"),
+        ({"kind": "pointer", "value": "/prompt"}, "[masked]"),
+        ({"kind": "pointer", "value": "/gen_ai.input.messages/*/content"}, "[masked]"),
+    ],
+    ids=["pattern", "attribute of the record", "attribute of the span"],
+)
+def test_words_in_records_of_codex_are_masked(world: World, rule: dict[str, Any], words: str) -> None:
+    assert world.put("/api/v1/data-policy", json={"masking": [rule]}).status_code == 200
+    prompt_id, secret = world.prompt(), f"warm{world.project_id}"
 
-    world.post(f"/api/public/prompts/{prompt_id}/otel/v1/logs", json=codex(secrets.token_hex(8), "How warm is it?"))
+    asked = f"How {secret} is it?" if rule["kind"] == "pointer" else "How warm is it?"
+    world.post(f"/api/public/prompts/{prompt_id}/otel/v1/logs", json=codex(secrets.token_hex(8), asked))
 
     (entry,) = world.get(f"/api/v1/prompts/{prompt_id}/logs").json["entries"]
-    assert world.get(f"/api/v1/sessions/{entry['id']}").json["turns"][0]["user"] == "How [masked] is it?"
+    assert world.get(f"/api/v1/sessions/{entry['id']}").json["turns"][0]["user"] == words
+    assert readable(world, secret) == []
+
+
+def test_records_of_codex_become_spans_in_pieces_up_to_a_limit(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(of_codex, "RECORDS_MAX", 5)
+    monkeypatch.setattr(of_codex, "_PIECE", 1000)
+    prompt_id, conversation = world.prompt(), secrets.token_hex(8)
+    path = f"/api/public/prompts/{prompt_id}/otel/v1/logs"
+    texts = [f"Question {number}" for number in range(6)]
+
+    assert world.post(path, json=codex(conversation, *texts[:5])).json == {"partialSuccess": {}}
+    refused = world.post(path, json=codex(conversation, *texts))
+
+    assert refused.status_code == 413
+    assert "first 5 records of Codex" in refused.json["error"]
+    (entry,) = world.get(f"/api/v1/prompts/{prompt_id}/logs").json["entries"]
+    session = world.get(f"/api/v1/sessions/{entry['id']}").json
+    assert [turn["user"] for turn in session["turns"]] == texts[:5]
+
+
+def test_a_record_of_codex_that_nests_deeper_than_json_is_written_is_left_out(world: World) -> None:
+    prompt_id = world.prompt()
+    batch = codex(secrets.token_hex(8), "Hi", "Hello")
+    deep: dict[str, Any] = {"stringValue": "x"}
+    for _ in range(200):
+        deep = {"arrayValue": {"values": [deep]}}
+    batch["resourceLogs"][0]["scopeLogs"][0]["logRecords"][0]["attributes"].append({"key": "deep", "value": deep})
+
+    path, headers = f"/api/public/prompts/{prompt_id}/otel/v1/logs", {"Content-Type": "application/json"}
+
+    assert world.post(path, body=json.dumps(batch), headers=headers).status_code == 200
+
+    (entry,) = world.get(f"/api/v1/prompts/{prompt_id}/logs").json["entries"]
+    assert [turn["user"] for turn in world.get(f"/api/v1/sessions/{entry['id']}").json["turns"]] == ["Hello"]

@@ -239,8 +239,8 @@ def read_codex(batch: bytes) -> Work:
 
     def work() -> None:
         for body, protobuf in ((batch, False), (message, True)):
-            spans = spans_of_records(body, PROMPT_ID, protobuf=protobuf)
-            build_session([decode(spans or b"", PROMPT_ID).spans])
+            batches = spans_of_records(body, PROMPT_ID, protobuf=protobuf)
+            build_session([decode(batch, PROMPT_ID).spans for batch in batches])
 
     return work
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from app.otlp.codex import spans_of_records
+from app.otlp.codex import ATTRIBUTES_MAX, spans_of_records
 from app.otlp.decode import decode
 from app.otlp.span import Span
 from tests.support.exports import pairs_of
@@ -34,10 +34,9 @@ def prompt(text: str = "Hi", **fields: Any) -> dict[str, Any]:
 def spans(*records: dict[str, Any], protobuf: bool = False, prompt_id: int = 7) -> list[Span]:
     export = {"resourceLogs": [{"scopeLogs": [{"scope": {"name": "codex_otel.log_only"}, "logRecords": records}]}]}
     body = logs(export) if protobuf else json.dumps(export).encode()
-    batch = spans_of_records(body, prompt_id, protobuf=protobuf)
-    decoded = decode(batch, prompt_id) if batch else None
-    assert not decoded or not decoded.rejected
-    return decoded.spans if decoded else []
+    decoded = [decode(batch, prompt_id) for batch in spans_of_records(body, prompt_id, protobuf=protobuf)]
+    assert not any(piece.rejected for piece in decoded)
+    return [span for piece in decoded for span in piece.spans]
 
 
 USED = {"event.kind": "response.completed", "input_token_count": "9", "output_token_count": "3"}
@@ -120,6 +119,7 @@ def test_a_record_without_a_time_has_that_of_its_event() -> None:
         record("codex.user_prompt", {}, observedTimeUnixNano=None),
         record("codex.user_prompt", {}, attributes=[]),
         {"eventName": "codex."},
+        record("codex.user_prompt", {f"attribute {number}": 1 for number in range(ATTRIBUTES_MAX)}),
     ],
 )
 def test_other_records_are_no_spans(other: dict[str, Any]) -> None:

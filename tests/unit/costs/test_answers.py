@@ -580,6 +580,7 @@ NOT_GROWING: dict[str, set[str]] = {
         "api/programs:_request",
         "api/replays:_of_program",
         "http/middleware:Forwarded.process_request",
+        "http/middleware:is_counted",
         "schemas/experiments:_candidate",
         "schemas/guard_maps:_counts",
         "schemas/labels:ChosenVersion.make_command",

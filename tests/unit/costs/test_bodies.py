@@ -30,7 +30,7 @@ from app.services.experiments.standing import Standing, Wanted
 from app.services.insight.findings import Insight, added_up, findings
 from app.services.masking.rules import MessageMasking
 from app.services.prompts.agent_splits import AgentSplitter, agent_names
-from app.services.prompts.content import commit_hash, without_defaults
+from app.services.prompts.content import PromptContent, commit_hash, without_defaults
 from app.services.prompts.splits import labels_by_hash
 from app.services.replays import masking
 from app.services.replays.doubts import doubts_of
@@ -244,6 +244,7 @@ def prompt(size: int) -> Work:
 
     def work() -> None:
         commit_hash(content, parent=None)
+        assert PromptContent.filled_length.__get__(content) > size
         without_defaults(config, model)  # type: ignore[arg-type] # only its limit of tokens
         labels_by_hash(labels)
         with suppress(Invalid):

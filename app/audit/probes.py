@@ -20,6 +20,7 @@ from app.audit.draw import Draw
 from app.audit.harmless import HARMLESS
 from app.audit.passage import Conversation, ProbedText, spend_on
 from app.audit.planted import PLANTED
+from app.chat import ToolDefinition
 from app.replay.effects import Tool, tools_of
 from app.replay.fingerprints import json_of
 from app.replay.types import CaseTurn, CheckedAnswer, CheckedCall, TestCase
@@ -68,12 +69,13 @@ class Labelled:
 
 @dataclass(frozen=True)
 class ProbedCase:
-    """A test case, the instruction with which it is played, and what people decided about its answers."""
+    """A test case, the instruction and tools with which it is played, and what people decided about its answers."""
 
     test_case_id: int
     case: TestCase
     instruction: str = ""
     labelled: tuple[Labelled, ...] = ()
+    tools: Sequence[ToolDefinition] = ()
 
 
 @dataclass(frozen=True)
@@ -220,7 +222,7 @@ def places_of(cases: Sequence[ProbedCase], budget: WorkBudget = UNLIMITED) -> li
         neighbours = [*following, *cases[max(0, index - _OTHERS_MAX) : index]][:_OTHERS_MAX]
         others = [text for other in neighbours for text in answers[other.test_case_id][:_OTHER_ANSWERS]]
         results = [[decoded(call.result) for call in _calls(turn)] for turn in case.case.played]
-        conversation, tools = _conversation(case, results, others, budget), tools_of(case.case, ())
+        conversation, tools = _conversation(case, results, others, budget), tools_of(case.case, case.tools)
         for turn, recorded in enumerate(case.case.played):
             if recorded.user:
                 for step, calls in _decidable(recorded, budget):

@@ -223,7 +223,7 @@ def _played(connection: Connection, work: AuditWork) -> Iterator[tuple[int, Play
 
 def _probed(number: int, case: TestCase, draft: SnapshotDraft, labels: tuple[Labelled, ...]) -> ProbedCase:
     instruction = draft.render(case.turns[0].placeholders or {}).instruction
-    return ProbedCase(number, case, instruction, labels)
+    return ProbedCase(number, case, instruction, labels, draft.tools)
 
 
 def _ended(probes: Sequence[Probe], progress: AuditProgress, stopped: str) -> dict[str, Any]:

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from app.audit.draw import Draw
 from app.audit.playing import play_probe
-from app.audit.probes import Labelled, ProbedCase, draw_probes, places_of
+from app.audit.probes import HARMLESS_OPERATORS, PLANTED_OPERATORS, Labelled, ProbedCase, draw_probes, places_of
+from app.chat import ToolDefinition
 from app.replay.judging import JudgeVerdict
 from app.replay.ports import Ports
 from app.replay.types import CaseTurn, Check, CheckedAnswer, CheckedCall, TestCase, ToolRules
@@ -148,3 +150,21 @@ def test_a_judge_decides_on_the_probes_of_reads(verdict: JudgeVerdict) -> None:
 
     assert (outcome.verdict, outcome.is_right) == (verdict, verdict == "failed")
     assert [bool(step.result) for step in judge.asked] == [True]
+
+
+def test_a_default_that_only_the_prompt_defines_is_left_out_as_harmless() -> None:
+    """An audit once counted it as a planted error, which the gate rightly accepts."""
+    schema = {"type": "object", "properties": {"window": {"type": "string", "default": "24h"}}}
+    call = CheckedCall(name="query_metrics", arguments={"window": "24h"}, result={"points": [1]})
+    recorded = TestCase(turns=(CaseTurn(user="How full is the disk?", steps=(call,)),))
+
+    def changed(kind: str, tools: list[ToolDefinition]) -> Any:
+        [place] = places_of([ProbedCase(1, recorded, INSTRUCTION, tools=tools)])
+        operators = PLANTED_OPERATORS if kind in PLANTED_OPERATORS.kinds else HARMLESS_OPERATORS
+        probe = operators.apply(kind, place, Draw("1"))
+        return probe and probe.produced
+
+    defined = [ToolDefinition("query_metrics", "", schema)]
+    assert changed("field_dropped", defined) is None
+    assert changed("default_sent", defined) == {}
+    assert changed("field_dropped", []) == {}

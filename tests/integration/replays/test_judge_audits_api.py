@@ -13,6 +13,7 @@ from msgspec import structs
 
 from app.audit.figures import ProbeOutcome
 from app.audit.playing import play_probe
+from app.audit.probes import draw_probes
 from app.errors import Unavailable
 from app.models import judge_audits, prompt_versions
 from app.services.audits import runner
@@ -368,3 +369,20 @@ def test_an_audit_that_is_cancelled_while_it_runs_stays_cancelled(
 
     audit = world.get(path).json
     assert (audit["status"], audit["figures"], audit["error"]) == ("cancelled", None, "It was cancelled.")
+
+
+def test_an_audit_knows_the_tools_that_only_the_prompt_defines(
+    world: World, prompt_id: int, monkeypatch: pytest.MonkeyPatch, upstream: Upstream
+) -> None:
+    """Otherwise it plants errors that are none, such as an argument that is the default and is left out."""
+    answers(upstream, lambda recorded, produced: "passed")
+    schema = {"type": "object", "properties": {"city": {"type": "string", "default": "Rome"}}}
+    config = {"tools": [{"name": "weather", "parameters": schema}]}
+    assert world.patch(f"/api/v1/prompts/{prompt_id}", json={"languageModelConfig": config}).status_code == 200
+    drawn = Mock(wraps=draw_probes)
+    monkeypatch.setattr(runner, "draw_probes", drawn)
+
+    assert ended(world, start(world, prompt_id))["status"] == "finished"
+
+    [[probed]] = [call.args[0] for call in drawn.call_args_list]
+    assert [(tool.name, tool.parameters) for tool in probed.tools] == [("weather", schema)]

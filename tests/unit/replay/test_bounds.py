@@ -283,7 +283,7 @@ def test_what_is_known_of_a_call_is_read_once_however_often_it_is_compared(funct
         model = FakeModel(lambda at, messages: script[at])
         return work_by_function(lambda: replay(case, ports(model, judge=None)))[function]
 
-    assert 0 < work(40) <= LINEAR * work(20)
+    assert 0 < work(16) <= LINEAR * work(8)
 
 
 @pytest.mark.parametrize("check", ["strict", "facts", "meaning", "contains"])
@@ -467,7 +467,7 @@ def test_differences_deep_in_lists_format_each_place_once() -> None:
         left, right = (nested(leaf, depth) for leaf in ([0] * 30, [*range(1, 31)]))
         return work_by_function(lambda: compared(left, right, {}))["values/json_pointer:format_pointer"]
 
-    assert 0 < work(40) <= LINEAR * work(20)
+    assert 0 < work(16) <= LINEAR * work(8)
 
 
 def test_a_matcher_for_a_place_deep_in_lists_formats_only_the_innermost_list() -> None:
@@ -476,4 +476,4 @@ def test_a_matcher_for_a_place_deep_in_lists_formats_only_the_innermost_list() -
         loosened = partial(Loosening().of, step, [Evidence(produced, Checker({}, Sources))])
         return work_by_function(loosened)["values/json_pointer:format_pointer"]
 
-    assert 0 < work(40) <= LINEAR * work(20)
+    assert 0 < work(16) <= LINEAR * work(8)

@@ -28,7 +28,9 @@ SERVE, AGENT, LOOP, *STACKS, CHECK, REPLAY, GATE_PYTHON, GATE_NODE, WORKFLOW, VA
 LOOP_PY, GATE_PY, GATE_ASYNC_PY = re.findall(r"^```python\n(.*?)^```$", PAGE, re.M | re.S)
 (IS_MAIN,) = re.findall(r"`(if \(process\.argv.*?\))` in\s+JavaScript", PAGE)
 SPAN, GATE_MJS = re.findall(r"^```js\n(.*?)^```$", PAGE, re.M | re.S)
-OF_OPENAI = "opentelemetry-instrumentation-genai-openai "
+OF_OPENAI = " opentelemetry-instrumentation-genai-openai"
+CLIENT = '"$REPRISE_CLONE/clients/python[instrument]"'
+CLIENT_SOURCE = ROOT / "clients" / "python" / "src"
 INSTRUCTION = "Answer in a friendly tone."
 ANSWERS = {"order": "Order 1042 has shipped from Oslo.", "weather": "It rains in Oslo."}
 CALLS = {"order": ("get_order", {"order_id": "1042"}), "weather": ("get_weather", {"city": "Oslo"})}
@@ -79,7 +81,7 @@ def vendors(upstream: Upstream) -> dict[str, str]:
 
 def loop_in_python(program: str) -> str:
     """Return the loop around a client with the page's lines instead of those of the agent."""
-    body, _ = program.replace("from opentelemetry import trace\n", "").split("tracer = ")
+    body, _ = replaced(program, "from opentelemetry import trace\n", "").split("tracer = ")
     # Anthropic's requests have the instruction outside of the messages.
     messages = "" if INSTRUCTION in body else f'{{"role": "system", "content": "{INSTRUCTION}"}}'
     lines = replaced(LOOP_PY, 'while question := input("You: "):', "for question in QUESTIONS:")
@@ -195,7 +197,7 @@ def make_environment(environment_: Path, home: Path) -> None:
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment_], check=True)
     (packages,) = home.glob("lib/python*/site-packages")
     (own,) = environment_.glob("lib/python*/site-packages")
-    (own / "home.pth").write_text(f"{packages}\n")
+    (own / "home.pth").write_text(f"{packages}\n{CLIENT_SOURCE}\n")
     shutil.copy(home / "bin" / "opentelemetry-instrument", environment_ / "bin")
 
 
@@ -252,10 +254,11 @@ def test_the_command_of_a_clone_that_was_never_served_names_what_to_run(tmp_path
     assert (done.returncode, "Run `make run` in the clone first" in done.stderr) == (2, True)
 
 
-def test_the_commands_of_the_wheel_name_its_extra_and_its_command() -> None:
+def test_the_commands_that_install_the_client_name_its_extras_and_its_command() -> None:
     assert re.findall(r"reprise-client\[(.*)\] @", WHEEL) == ["cli", "cli"]
-    metadata = tomllib.loads((ROOT / "clients" / "python" / "pyproject.toml").read_text())["project"]
-    assert "cli" in metadata["optional-dependencies"]
+    assert CLIENT in LOOP
+    metadata = tomllib.loads((CLIENT_SOURCE.parent / "pyproject.toml").read_text())["project"]
+    assert {"cli", "instrument"} <= metadata["optional-dependencies"].keys()
     assert "reprise" in metadata["scripts"]
 
 
@@ -299,4 +302,4 @@ def test_each_stack_names_the_packages_that_its_agent_pins() -> None:
         commands = "".join(stack.commands).replace("\\\n", "")
         packages = re.findall(r"^(?:pip|npm) install (.*)$", commands, re.M)
         for package in packages[0].split():
-            assert package in pinned, package
+            assert package == CLIENT or package in pinned, package

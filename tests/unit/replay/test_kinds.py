@@ -141,3 +141,10 @@ def test_a_place_of_a_schema_is_found_in_few_steps_however_long_its_alternatives
     schema = {"properties": {"at": part}}
 
     assert sum(work_by_function(lambda: schema_at(schema, ("at",))).values()) < 300
+
+
+@pytest.mark.parametrize("key", ["verwendungszweck", "causale", "reason", "paymentPurpose", "motif", "理由", "摘要"])
+def test_nouns_in_the_purpose_of_a_write_are_prose(key: str) -> None:
+    """Nouns of German begin with a capital letter, as names do."""
+    assert kind_of(key, {}, "Schaden S-26-90417 Einbruch 08.11.2026", "write") == "prose"
+    assert kind_of(key, {}, "S-26-90417", "write") == "value"

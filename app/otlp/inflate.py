@@ -6,6 +6,7 @@ The work is linear in the bytes that come in and go out, whatever the members th
 from __future__ import annotations
 
 import zlib
+from dataclasses import dataclass, field
 
 from app.errors import Invalid, TooLarge, UnsupportedMediaType
 
@@ -22,18 +23,48 @@ _BARE = -15
 
 def inflate(body: bytes, encoding: str, *, limit: int) -> bytes | bytearray:
     """Return the body decompressed; raises `TooLarge` past `limit` bytes, `Invalid` for a broken stream."""
+    return body if _is_plain(body, encoding, limit) else _inflated(body, encoding, limit).plain
+
+
+def inflated_size(body: bytes, encoding: str, *, limit: int) -> int:
+    """Return the number of bytes that `inflate` returns, with only some of them in memory; raises as it does."""
+    return len(body) if _is_plain(body, encoding, limit) else _inflated(body, encoding, limit, keeps=False).size
+
+
+@dataclass(slots=True)
+class _Inflated:
+    """The content so far; `plain` is empty unless it `keeps` it."""
+
+    limit: int
+    keeps: bool
+    plain: bytearray = field(default_factory=bytearray)
+    size: int = 0
+
+    def add(self, piece: bytes) -> None:
+        self.size += len(piece)
+        if self.keeps:
+            self.plain += piece
+        if self.size > self.limit:
+            raise too_large(self.limit)
+
+
+def _is_plain(body: bytes, encoding: str, limit: int) -> bool:
     if encoding not in ENCODINGS:
         raise UnsupportedMediaType("Content-Encoding must be gzip, deflate or identity.")
-    if encoding in ("", "identity"):
-        if len(body) > limit:
-            raise too_large(limit)
-        return body
+    if encoding not in ("", "identity"):
+        return False
+    if len(body) > limit:
+        raise too_large(limit)
+    return True
+
+
+def _inflated(body: bytes, encoding: str, limit: int, *, keeps: bool = True) -> _Inflated:
     try:
-        return _inflate(body, _FRAMED, limit)
+        return _inflate(body, _FRAMED, _Inflated(limit, keeps))
     except zlib.error as error:
         if encoding == "deflate":
             try:
-                return _inflate(body, _BARE, limit)
+                return _inflate(body, _BARE, _Inflated(limit, keeps))
             except zlib.error:
                 pass
         raise Invalid(f"The body is not valid {encoding}: {error}") from error
@@ -43,19 +74,18 @@ def too_large(limit: int) -> TooLarge:
     return TooLarge(f"The batch is over the limit of {limit} bytes after decompression; send smaller batches.")
 
 
-def _inflate(body: bytes, window_bits: int, limit: int) -> bytearray:
-    plain, source = bytearray(), memoryview(body)
-    at = members = 0
+def _inflate(body: bytes, window_bits: int, inflated: _Inflated) -> _Inflated:
+    source, at, members = memoryview(body), 0, 0
     while at < len(source):  # a gzip file may have several members
         members += 1
         if members > MEMBERS_MAX:
             raise Invalid(f"The body has more than {MEMBERS_MAX} compressed members; compress it as one.")
-        at = _member(source, at, window_bits, plain, limit)
-    return plain
+        at = _member(source, at, window_bits, inflated)
+    return inflated
 
 
-def _member(source: memoryview, at: int, window_bits: int, plain: bytearray, limit: int) -> int:
-    """Append to `plain` the content of the member that begins at `at`; returns the member's end.
+def _member(source: memoryview, at: int, window_bits: int, inflated: _Inflated) -> int:
+    """Add the content of the member that begins at `at`; returns the member's end.
 
     zlib copies input that it does not read, so it gets `_INPUT` bytes at a time.
     """
@@ -64,9 +94,7 @@ def _member(source: memoryview, at: int, window_bits: int, plain: bytearray, lim
         chunk = source[at : at + _INPUT]
         piece = stream.decompress(chunk, _STEP)
         at += len(chunk) - len(stream.unconsumed_tail) - len(stream.unused_data)
-        plain += piece
-        if len(plain) > limit:
-            raise too_large(limit)
+        inflated.add(piece)
         if not piece and not chunk and not stream.eof:
             raise zlib.error("the stream ends early")
     return at

@@ -51,6 +51,7 @@ from app.services.ingest.log_records import LogRecordService
 from app.services.ingest.observed import ObservedService
 from app.services.ingest.openings import OpeningService
 from app.services.ingest.rejections import RefusalService
+from app.services.ingest.room import BatchRoom
 from app.services.ingest.service import IngestService
 from app.services.ingest.settling import WORK_S as SETTLING_S
 from app.services.ingest.settling import TurnSettler
@@ -293,10 +294,10 @@ def _add_data(parts: ServiceParts, backends: Backends) -> None:
             to_stored=compress_all if compressed else as_they_are,
         )
     )
+    parts.make(partial(BatchRoom, batch_bytes=settings.trace_bytes))
     parts.make(
         partial(
             IngestService,
-            batch_bytes=settings.trace_bytes,
             span_bytes=settings.span_bytes,
             to_stored=by_turn if compressed else as_sent,
             searchable=searchable,

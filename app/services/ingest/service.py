@@ -14,7 +14,7 @@ import structlog
 from sqlalchemy import Connection
 
 from app.database.transactions import Database
-from app.errors import Invalid, ServiceError, TooLarge, UnsupportedMediaType
+from app.errors import Invalid, ServiceError, TooLarge, Unavailable, UnsupportedMediaType
 from app.metrics import Metrics
 from app.metrics.registry import BATCH_BYTES, BATCH_SECONDS, BATCHES, SPANS
 from app.models import observed, prompt_versions, scores, search, spans
@@ -49,6 +49,7 @@ from app.services.ingest.log_records import LogRecordService
 from app.services.ingest.observed import observed_rows
 from app.services.ingest.openings import OpeningService
 from app.services.ingest.rejections import RejectionService
+from app.services.ingest.room import BatchRoom
 from app.services.ingest.settling import TurnSettler
 from app.services.ingest.storer import Storer
 from app.services.ingest.turns import TURNS_AT_ONCE, Hashes, TurnPart, add_to_turns, parts_of
@@ -87,7 +88,6 @@ class IngestService:
     database: Database
     mailbox: Mailbox
     now: Now
-    batch_bytes: int
     span_bytes: int
     to_stored: ToStored
     metrics: Metrics
@@ -97,6 +97,7 @@ class IngestService:
     splitter: AgentSplitter
     log_records: LogRecordService
     rejections: RejectionService
+    room: BatchRoom
     openings: OpeningService
     settler: TurnSettler
     joiner: TurnJoiner
@@ -139,7 +140,7 @@ class IngestService:
         with self.metrics.timed(BATCH_SECONDS):
             receipt = self._repeated(project_id, note) if note else None
             if receipt is None:
-                receipt, note = self._store(project_id, body, form)
+                receipt, note = self._store_opened(project_id, body, form)
         log.info("batch", **asdict(receipt))
         self.metrics.count(BATCHES, receipt.outcome)
         self.metrics.count(BATCH_BYTES, by=len(body))
@@ -194,15 +195,19 @@ class IngestService:
         self.metrics.count(SPANS, "received", by=len(keys))
         return Receipt("stored", duplicates=len(keys))
 
-    def _store(self, project_id: int, body: bytes, form: BatchForm) -> tuple[Receipt, bytes]:
+    def _store_opened(self, project_id: int, body: bytes, form: BatchForm) -> tuple[Receipt, bytes]:
         try:
-            plain = inflate(body, form.encoding, limit=self.batch_bytes)
-            if form.signal == "logs":
-                receipt = self.log_records.store(project_id, plain, form)
-                return self._with_spans_of_records(project_id, plain, form, receipt), b""
-            decoded = decode_batch(plain, form)
-        except (Invalid, TooLarge, UnsupportedMediaType) as error:
+            with self.room.opened(project_id, body, form.encoding) as plain:
+                return self._store(project_id, plain, form)
+        except (Invalid, TooLarge, UnsupportedMediaType, Unavailable) as error:
             return Receipt(error.code, message=str(error)), b""
+
+    def _store(self, project_id: int, plain: Body, form: BatchForm) -> tuple[Receipt, bytes]:
+        """Store a decompressed batch. Raises `Invalid` and `TooLarge` for a batch of which nothing is stored."""
+        if form.signal == "logs":
+            receipt = self.log_records.store(project_id, plain, form)
+            return self._with_spans_of_records(project_id, plain, form, receipt), b""
+        decoded = decode_batch(plain, form)
         self.metrics.count(SPANS, "received", by=len(decoded.spans) + len(decoded.rejected))
         try:
             kept, foreign = self._of_project(project_id, decoded.spans)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import random
+import tracemalloc
 import zlib
 from typing import Any
 
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from app.errors import Invalid, TooLarge
 from app.otlp import inflate as inflating
-from app.otlp.inflate import MEMBERS_MAX, inflate
+from app.otlp.inflate import MEMBERS_MAX, inflate, inflated_size
 
 MB = 1024 * 1024
 PLAIN = random.Random(7).randbytes(100_000) + b" " * 3 * MB
@@ -35,6 +36,22 @@ def test_members_give_the_bytes_that_were_split_into_them(parts: list[bytes], co
 )
 def test_much_more_than_one_step_reads_or_writes_is_inflated_whole(encoding: str, compress: Any) -> None:
     assert inflate(compress(PLAIN), encoding, limit=len(PLAIN)) == PLAIN
+
+
+@pytest.mark.parametrize(
+    ("encoding", "compress"), [("gzip", gzip.compress), ("deflate", zlib.compress), ("deflate", bare), ("", bytes)]
+)
+def test_the_size_of_a_body_is_found_without_its_content(encoding: str, compress: Any) -> None:
+    assert inflated_size(compress(PLAIN), encoding, limit=len(PLAIN)) == len(PLAIN)
+    with pytest.raises(TooLarge):
+        inflated_size(compress(PLAIN), encoding, limit=len(PLAIN) - 1)
+
+    bomb = gzip.compress(bytes(64 * MB))
+    tracemalloc.start()
+    inflated_size(bomb, "gzip", limit=64 * MB)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 4 * MB
 
 
 @given(st.binary(max_size=5_000), st.data())

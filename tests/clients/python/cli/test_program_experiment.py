@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, cast
 
 import pytest
@@ -12,7 +14,7 @@ from reprise_client.cli.failures import CouldNotRun
 from reprise_client.cli.interruption import Interruption
 from reprise_client.cli.program_asking import Asking
 from reprise_client.cli.program_experiment import _Copies
-from reprise_client.cli.program_process import ProgramProcess
+from reprise_client.cli.program_process import ANSWER_MAX, ProgramProcess
 from reprise_client.cli.program_run import ProgramRunner
 from reprise_client.cli.remote import Remote
 
@@ -60,3 +62,28 @@ def test_a_body_that_can_not_be_sent_is_an_error_of_the_program() -> None:
 
     with pytest.raises(CouldNotRun, match=r"did not answer at http://127.0.0.1:9/: .*surrogates not allowed"):
         asking.ask(cast(ProgramProcess, Program()), TURN, "1")
+
+
+class _Endless(BaseHTTPRequestHandler):
+    """Answers with text that has no end."""
+
+    def do_POST(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/plain")
+        self.end_headers()
+        with suppress(OSError):
+            while True:
+                self.wfile.write(b"x" * 65_536)
+
+    def log_message(self, *_: object) -> None: ...
+
+
+def test_an_answer_without_end_is_an_error_of_the_program() -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Endless) as server, ThreadPoolExecutor(1) as pool:
+        pool.submit(server.serve_forever)
+        asking = Asking(f"http://127.0.0.1:{server.server_port}/", {}, None, 1, 60, time.sleep)
+        try:
+            with pytest.raises(CouldNotRun, match=f"more than {ANSWER_MAX} bytes"):
+                asking.ask(cast(ProgramProcess, Program()), TURN, "1")
+        finally:
+            server.shutdown()

@@ -9,14 +9,16 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
 
 from reprise_client.cli.failures import CouldNotRun
-from reprise_client.cli.program_process import ProgramProcess
+from reprise_client.cli.program_process import ANSWER_MAX, ProgramProcess
 from reprise_client.cli.program_supervisor import LOOK_S
+from reprise_client.whole_answers import whole_answer
 
 DEFAULT_BODY = '{"text": "{{user}}", "conversation": "{{conversation}}"}'
 Turn = Mapping[str, Any]
@@ -159,7 +161,8 @@ def _post(url: str, body: Any, answer: Future[httpx.Response]) -> None:
     try:
         # No time limit: who waits for the answer ends the program, and so this request.
         with httpx.Client(trust_env=False, timeout=None) as client:  # noqa: S113
-            answer.set_result(client.post(url, json=body))
+            response = client.send(client.build_request("POST", url, json=body), stream=True)
+            answer.set_result(whole_answer(response, bytes_max=ANSWER_MAX, until=inf))
     except Exception as error:  # noqa: BLE001 - it is raised where the answer is awaited
         answer.set_exception(error)
 

@@ -7,6 +7,9 @@ import io
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+# The last four are the wide forms, which spreadsheets read like the others where people write Chinese or Japanese.
+_FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+
 
 def csv_lines(records: Iterable[dict[str, Any]], names: Sequence[str]) -> Iterator[str]:
     """Yield the header, then a line for each record. The column of a nested field is named by its path."""
@@ -39,4 +42,4 @@ def _taken(out: io.StringIO) -> str:
 
 def _harmless(value: Any) -> Any:
     """Quote texts that spreadsheets would run as formulas: strangers choose the names of models and users' messages."""
-    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULAS) else value

@@ -34,6 +34,7 @@ def test_a_version_is_found(instance: Remote, version: str, number: int) -> None
         ("a", "no version 'a'"),
         ("", "no version ''"),
         ("🙂", "no version"),
+        ("../../../api-keys".rjust(64, "/"), "no version"),  # of the length of a hash
     ],
 )
 def test_a_version_that_is_none_or_several_is_refused(instance: Remote, version: str, problem: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ from reprise_client.cli.failures import CouldNotRun
 from reprise_client.cli.remote import Remote
 
 HASH_LENGTH = 64
+_HASH = re.compile(f"[0-9a-f]{{{HASH_LENGTH}}}")
 
 
 def place(versions: Sequence[dict[str, Any]], name: str) -> int:
@@ -22,7 +24,7 @@ def place(versions: Sequence[dict[str, Any]], name: str) -> int:
 
 def full_hash(instance: Remote, prompt_id: int, name: str) -> str:
     """Return the whole hash of the newest version for `latest`, else of the label's, or the one that begins so."""
-    if len(name) == HASH_LENGTH:
+    if _HASH.fullmatch(name):
         return name
     versions = instance.get(f"/api/v1/prompts/{prompt_id}/versions")["versions"]
     labelled = next((version["commitHash"] for version in versions if name in version.get("labels", ())), None)

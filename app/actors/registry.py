@@ -22,7 +22,7 @@ from app.services.webhooks.deliveries import WebhookDeliverer
 
 @dataclass(frozen=True, slots=True)
 class Actors:
-    """The actors of a process. The `…Delivery` in the module of each actor (`WebhookSending`) sends its messages."""
+    """The actors of a process. The `…Delivery` in the module of each actor sends its messages."""
 
     audit_judge: audits.AuditActor
     check_turns: checks.CheckActor

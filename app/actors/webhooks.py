@@ -26,7 +26,7 @@ def declare(broker: RedisBroker, deliverer: WebhookDeliverer) -> WebhookActor:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WebhookSending:
+class WebhookDelivery:
     """Sends the messages of webhooks."""
 
     broker: WakingBroker

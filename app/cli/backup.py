@@ -37,7 +37,7 @@ def backup(file: Path, secret_key: bool) -> None:
     """
     from app.services.data.backup import back_up
 
-    settings = _embedded()
+    settings = _embedded_settings()
     key = home.kept_secret_key(settings.home) if secret_key else ""
     with _progress("Copying") as on_progress:
         back_up(settings.home / home.DATABASE, file, secret_key=key, on_progress=on_progress)
@@ -50,7 +50,7 @@ def restore(file: Path) -> None:
     """Restore the backup FILE to a REPRISE_HOME without a database."""
     from app.services.data import backup
 
-    settings = _embedded()
+    settings = _embedded_settings()
     home.claim(settings.home, with_database=True)
     with home.lock(settings.home), _progress("Copying") as on_progress:
         keep_key = partial(_keep_key, settings)
@@ -58,7 +58,7 @@ def restore(file: Path) -> None:
     terminal.echo(f"{settings.home} has what {file} has: `reprise serve` serves it.")
 
 
-def _embedded() -> Settings:
+def _embedded_settings() -> Settings:
     """Return the settings of an instance on SQLite; fail with a message for one on MySQL."""
     settings = context.load()
     if settings.database_url:

@@ -43,15 +43,15 @@ def container(
     from app.process.bootstrap import bootstrap
 
     settings = settings or load()
-    built = bootstrap(settings)
-    click.get_current_context().call_on_close(built.close)
-    if database == "required" and (file := built.database.missing_file):
+    container = bootstrap(settings)
+    click.get_current_context().call_on_close(container.close)
+    if database == "required" and (file := container.database.missing_file):
         raise click.UsageError(NO_DATABASE.format(file=file))
     home.claim(settings.home, with_database=not settings.database_url, make_database=database == "made")
-    return built
+    return container
 
 
-def wait_until_server_forgets(built: Container) -> None:
+def wait_until_server_forgets(container: Container) -> None:
     """Wait until a running server has dropped the prompts that this command has changed.
 
     In the embedded mode command and server each have their own Redis, so the server only notices a change when it
@@ -59,9 +59,9 @@ def wait_until_server_forgets(built: Container) -> None:
     """
     from app.redis_store.epochs import REMEMBERED_S
 
-    if built.settings.embedded:
+    if container.settings.embedded:
         time.sleep(REMEMBERED_S)
 
 
-def project_or_oldest(built: Container, project_id: int | None) -> int:
-    return built.services.projects.oldest() if project_id is None else project_id
+def project_or_oldest(container: Container, project_id: int | None) -> int:
+    return container.services.projects.oldest() if project_id is None else project_id

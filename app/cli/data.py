@@ -34,9 +34,9 @@ def keys() -> None:
 @context.project_option
 def create(name: str, scopes: tuple[str, ...], expires: datetime | None, project_id: int | None) -> None:
     """Make a key and print it. It can't be shown again."""
-    built = context.container()
-    new = built.services.keys.create(
-        project_id=context.project_or_oldest(built, project_id),
+    container = context.container()
+    new = container.services.keys.create(
+        project_id=context.project_or_oldest(container, project_id),
         name=name,
         scopes=frozenset(scopes or set(SCOPES) - {"admin"}),
         expires_at=_utc(expires),
@@ -50,8 +50,8 @@ def list_keys(project_id: int | None) -> None:
     """Show the keys: id, name, last characters, scopes, state, last use."""
     from app.timestamps import iso
 
-    built = context.container()
-    now = built.now()
+    container = context.container()
+    now = container.now()
     rows = [
         (
             str(key.id),
@@ -61,7 +61,7 @@ def list_keys(project_id: int | None) -> None:
             "valid" if key.valid_at(now) else "revoked" if key.revoked_at else "expired",
             iso(key.last_used_at) if key.last_used_at else "never",
         )
-        for key in built.services.keys.list(project_id=context.project_or_oldest(built, project_id))
+        for key in container.services.keys.list(project_id=context.project_or_oldest(container, project_id))
     ]
     terminal.table(("id", "name", "key", "scopes", "state", "last used"), rows)
 
@@ -71,8 +71,8 @@ def list_keys(project_id: int | None) -> None:
 @context.project_option
 def revoke(key_id: int, project_id: int | None) -> None:
     """Revoke a key. It stops working everywhere within 5 seconds."""
-    built = context.container()
-    built.services.keys.revoke(project_id=context.project_or_oldest(built, project_id), key_id=key_id)
+    container = context.container()
+    container.services.keys.revoke(project_id=context.project_or_oldest(container, project_id), key_id=key_id)
     terminal.echo(f"Key {key_id} is revoked.")
 
 
@@ -94,10 +94,10 @@ def erase() -> None:
 @yes
 def session(session_id: str, project_id: int | None, yes: bool) -> None:
     """Remove a session with its spans. Test cases made from it keep their copies."""
-    built = context.container()
-    project_id = context.project_or_oldest(built, project_id)
+    container = context.container()
+    project_id = context.project_or_oldest(container, project_id)
     _confirm(f"session {session_id}", yes)
-    built.services.deletion.delete_session(project_id=project_id, session_id=session_id)
+    container.services.deletion.delete_session(project_id=project_id, session_id=session_id)
     terminal.echo(f"Session {session_id} is erased.")
 
 
@@ -107,11 +107,11 @@ def session(session_id: str, project_id: int | None, yes: bool) -> None:
 @yes
 def prompt(prompt_id: int, project_id: int | None, yes: bool) -> None:
     """Remove a prompt with its versions, sessions, runs, test cases and replays."""
-    built = context.container()
-    project_id = context.project_or_oldest(built, project_id)
+    container = context.container()
+    project_id = context.project_or_oldest(container, project_id)
     _confirm(f"prompt {prompt_id} with its versions, sessions, runs, test cases and replays", yes)
-    built.services.deletion.erase_prompt(project_id=project_id, prompt_id=prompt_id)
-    context.wait_until_server_forgets(built)
+    container.services.deletion.erase_prompt(project_id=project_id, prompt_id=prompt_id)
+    context.wait_until_server_forgets(container)
     terminal.echo(f"Prompt {prompt_id} is erased.")
 
 
@@ -120,10 +120,10 @@ def prompt(prompt_id: int, project_id: int | None, yes: bool) -> None:
 @yes
 def whole_project(project_id: int, yes: bool) -> None:
     """Remove a project with all of its prompts and API keys. The audit log keeps who did what."""
-    built = context.container()
+    container = context.container()
     _confirm(f"project {project_id} with all of its prompts and API keys", yes)
-    built.services.deletion.erase_project(project_id=project_id)
-    context.wait_until_server_forgets(built)
+    container.services.deletion.erase_project(project_id=project_id)
+    context.wait_until_server_forgets(container)
     terminal.echo(f"Project {project_id} is erased.")
 
 
@@ -161,8 +161,8 @@ def show(project_id: int | None) -> None:
     from app.schemas.answer import dump
     from app.schemas.organization import DataPolicyAnswerSchema
 
-    built = context.container()
-    policy = built.services.data_policies.get(project_id=context.project_or_oldest(built, project_id))
+    container = context.container()
+    policy = container.services.data_policies.get(project_id=context.project_or_oldest(container, project_id))
     terminal.document(json.dumps(dump(DataPolicyAnswerSchema, policy), indent=2, ensure_ascii=False) + "\n")
 
 
@@ -178,7 +178,7 @@ def set_policy(file: IO[str], project_id: int | None) -> None:
         content = json.load(file)
     except ValueError as error:
         raise click.ClickException(f"{file.name}: {error}") from error
-    built = context.container()
+    container = context.container()
     policy = load(DataPolicySchema(), content)
-    built.services.data_policies.put(project_id=context.project_or_oldest(built, project_id), policy=policy)
+    container.services.data_policies.put(project_id=context.project_or_oldest(container, project_id), policy=policy)
     terminal.echo("The policy holds everywhere within 10 seconds.")

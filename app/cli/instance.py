@@ -54,13 +54,13 @@ def init(demo: bool) -> None:
 
 def prepare(settings: Settings, *, demo: bool, new_key: bool) -> tuple[Seed, Admin]:
     """Set up the instance, and write its URL, keys and credentials to dev.env, and those of an agent to agent.sh."""
-    built = context.container(settings, database="made")
+    container = context.container(settings, database="made")
     kept = home.read_dev_env(settings.home)
-    built.services.setup.upgrade()
-    seed = built.services.setup.seed(
+    container.services.setup.upgrade()
+    seed = container.services.setup.seed(
         with_demo=demo, api_key=kept.get("API_KEY", ""), prompt_id=kept.get("PROMPT_ID", ""), new_key=new_key
     )
-    admin = built.services.setup.admin(
+    admin = container.services.setup.admin(
         project_id=seed.project_id, email=kept.get("ADMIN_EMAIL", ""), password=kept.get("ADMIN_PASSWORD", "")
     )
     known = {
@@ -76,7 +76,7 @@ def prepare(settings: Settings, *, demo: bool, new_key: bool) -> tuple[Seed, Adm
     if "API_KEY" in variables:
         home.write_agent_variables(settings.home, url=variables["BASE_URL"], api_key=variables["API_KEY"])
     # `serve` runs for a long time, and its children must not inherit a connection.
-    built.close()
+    container.close()
     return seed, admin
 
 
@@ -107,11 +107,11 @@ def doctor(deep: bool) -> None:
     is read: about half a minute of a processor for a million spans. It names the rows that break a rule.
     """
     # No database is made, because `reprise restore` only works without one.
-    built = context.container(database="optional")
-    findings = built.services.doctor.examine()
+    container = context.container(database="optional")
+    findings = container.services.doctor.examine()
     if deep and all(finding.ok for finding in findings):
-        findings.append(_files_finding(built.services.invariants.damages()))
-        findings += [_deep_finding(examined) for examined in _examine_rows(built.services.invariants)]
+        findings.append(_files_finding(container.services.invariants.damages()))
+        findings += [_deep_finding(examined) for examined in _examine_rows(container.services.invariants)]
     terminal.table(
         ("", "check", "found", "what to do"),
         [("ok" if f.ok else "PROBLEM", f.check, f.state, "" if f.ok else f.remedy) for f in findings],

@@ -22,7 +22,7 @@ from app.actors.registry import Actors
 from app.actors.replays import ReplayDelivery
 from app.actors.runs import RunDelivery
 from app.actors.spans import BatchDelivery, BatchesHere, BatchWorkers, QueuedBatches
-from app.actors.webhooks import WebhookSending
+from app.actors.webhooks import WebhookDelivery
 from app.concurrency.quotas import Quota, Turns
 from app.database.transactions import Database, build_database
 from app.metrics import Metrics, provider_call, registry
@@ -164,7 +164,7 @@ def _container(backends: Backends, services: Services, declared: Actors) -> Cont
         experiment_delivery=ExperimentDelivery(
             replays=replays, audits=audits, mutants=mutants, advancer=services.experiment_advancer
         ),
-        webhook_delivery=WebhookSending(
+        webhook_delivery=WebhookDelivery(
             broker=broker, owners=owners, actor=declared.deliver_webhook, deliverer=services.webhook_deliverer
         ),
         run_follower=_run_follower(backends, services),

@@ -12,7 +12,7 @@ from app.actors.registry import Actors
 from app.actors.replays import ReplayDelivery
 from app.actors.runs import RunDelivery
 from app.actors.spans import BatchDelivery
-from app.actors.webhooks import WebhookSending
+from app.actors.webhooks import WebhookDelivery
 from app.redis_store.rate import RateLimiter
 from app.services.runs.following import AnswerFollower
 from app.wiring.backends import Backends
@@ -35,7 +35,7 @@ class Container(Backends):
     run_follower: AnswerFollower
     replay_delivery: ReplayDelivery
     experiment_delivery: ExperimentDelivery
-    webhook_delivery: WebhookSending
+    webhook_delivery: WebhookDelivery
 
     def close(self) -> None:
         """End the threads of this process, and close its idle connections; its workers must have ended before."""

@@ -15,7 +15,7 @@ from app.actors import replays, runs, webhooks
 from app.actors.experiments import ExperimentDelivery
 from app.actors.replays import ReplayDelivery
 from app.actors.runs import RunDelivery
-from app.actors.webhooks import WebhookSending
+from app.actors.webhooks import WebhookDelivery
 from app.models import webhooks as webhooks_model
 from app.models.experiment_replays import experiment_replays
 from app.models.experiments import experiments
@@ -115,7 +115,7 @@ class Station:
     broker: WakingBroker
     runs: RunDelivery
     replays: ReplayDelivery
-    webhooks: WebhookSending
+    webhooks: WebhookDelivery
     time: Time
 
     @property

@@ -33,7 +33,7 @@ class ExperimentDelivery:
     audits: AuditDelivery
     mutants: MutantsDelivery
     advancer: ExperimentAdvancer
-    _turns: RoundRobin = field(default_factory=RoundRobin, init=False)
+    _round_robin: RoundRobin = field(default_factory=RoundRobin, init=False)
 
     def begin(self, row: ExperimentRow) -> None:
         """Advance a new experiment, and send the audit of its judge, which may have ended already.
@@ -61,7 +61,7 @@ class ExperimentDelivery:
         """Advance the experiments that were left behind, of each organization in turn; the clock calls it."""
         self.mutants.sweep()
         until = time.monotonic() + ADVANCE_S
-        self._turns.serve(self.advancer.behind(), self._advance_logged, is_over=lambda: time.monotonic() >= until)
+        self._round_robin.serve(self.advancer.behind(), self._advance_logged, is_over=lambda: time.monotonic() >= until)
 
     def _advance_logged(self, experiment_id: int) -> bool:
         """Advance the experiment once. Returns False, because it comes again in the next sweep."""

@@ -19,7 +19,7 @@ from dramatiq.brokers.redis import RedisBroker
 from dramatiq.results import ResultFailure, ResultMissing, ResultTimeout
 
 from app.concurrency import changes, deadline
-from app.concurrency.quotas import Turns
+from app.concurrency.quotas import FairSemaphore
 from app.errors import Unavailable
 from app.redis_store.batches import BODY_S, Mailbox
 from app.redis_store.broker import MAX_AGE_MS, WakingBroker
@@ -35,7 +35,7 @@ log = structlog.get_logger(__name__)
 JOIN_S = 2
 # A batch that was put into the queue is waited for at least so long.
 MIN_WAIT_S = 1.0
-# More batches than may wait for their turns. A thread is started when no other is idle.
+# More batches than may wait for a place. A thread is started when no other is idle.
 THREADS_MAX = 1024
 NOT_IN_TIME = "The batch was not stored in time; send it again."
 
@@ -102,13 +102,13 @@ class QueuedBatches:
 class BatchesHere:
     """Executes the actor in threads of this process, for the embedded mode, where the queues are in the same process.
 
-    A message and its result took a twentieth of what a batch costs there. `turns` limits the batches that are stored at
-    once, as a worker's threads do. A batch goes on when its request waits no longer, so that the exporter, which sends
-    it again, joins it or finds it stored.
+    A message and its result took a twentieth of what a batch costs there. `semaphore` limits the batches that are
+    stored at once, as a worker's threads do. A batch goes on when its request waits no longer, so that the exporter,
+    which sends it again, joins it or finds it stored.
     """
 
     actor: BatchActor
-    turns: Turns
+    semaphore: FairSemaphore
     _threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(THREADS_MAX), init=False)
     _in_work: dict[str, Future[Receipt]] = field(default_factory=dict, init=False)
 
@@ -131,7 +131,7 @@ class BatchesHere:
 
     def _work(self, message: BatchMessage) -> Receipt:
         # As long as the batch's body is kept.
-        with self.turns.of(message.options[OPTION], wait_s=BODY_S):
+        with self.semaphore.hold(message.options[OPTION], wait_s=BODY_S):
             return Receipt(**self.actor(*message.args))
 
     def _end(self, message_id: str, stored: Future[Receipt]) -> None:

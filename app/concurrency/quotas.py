@@ -74,8 +74,8 @@ class Quota:
         return not taken or taken + more <= self.places
 
 
-class NoTurn(Unavailable):
-    """No turn became free in time."""
+class NoFreePlace(Unavailable):
+    """No place became free in time."""
 
 
 class Shares:
@@ -116,13 +116,13 @@ class _Waiting:
     called: threading.Event = field(default_factory=threading.Event)
 
 
-class Turns:
-    """Gives turns first to the organizations with the fewest turns, and within one in the order of arrival.
+class FairSemaphore:
+    """Gives places first to the organizations that hold the fewest, and within one in the order of arrival.
 
     While a thread waits for many places, threads behind it that need fewer get the free ones, at most as many as the
     quota has. From then on they wait behind it, so that it is served, too.
 
-    `on_refused` is called for each caller that gets no turn in time.
+    `on_refused` is called for each caller that gets no place in time.
     """
 
     def __init__(self, quota: Quota, *, on_refused: Callable[[], None] = lambda: None) -> None:
@@ -132,10 +132,10 @@ class Turns:
         self._lines: OrderedDict[int, deque[_Waiting]] = OrderedDict()
 
     @contextmanager
-    def of(
+    def hold(
         self, organization_id: int, *, wait_s: float, places: int = 1, stopping: Callable[[], bool] = lambda: False
     ) -> Iterator[None]:
-        """Hold a turn with so many places during the block.
+        """Hold so many places during the block.
 
         Raises `Unavailable` when none becomes free within `wait_s`, or until the thread's deadline, or when the process
         is `stopping`.
@@ -172,10 +172,10 @@ class Turns:
             self._remove(organization_id, waiting)
             self._hand_on()
         self._on_refused()
-        raise NoTurn("Too many requests of this kind are in work at once; try again.")
+        raise NoFreePlace("Too many requests of this kind are in work at once; try again.")
 
     def _hand_on(self) -> None:
-        """Give the free turns to organizations that may have them, first to those with the fewest turns."""
+        """Give free places to organizations that may have them, first to the ones that hold the fewest."""
         while (admitted := self._admit_next()) is not None:
             self._remove(*admitted)
             admitted[1].called.set()
@@ -195,7 +195,7 @@ class Turns:
         return None
 
     def _remove(self, organization_id: int, waiting: _Waiting) -> None:
-        """Remove a thread from its line, and move the organization behind others with the same number of turns."""
+        """Remove a thread from its line, and move the organization behind others that hold the same number."""
         line = self._lines.pop(organization_id)
         line.remove(waiting)
         if line:

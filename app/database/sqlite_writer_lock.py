@@ -13,7 +13,7 @@ from types import TracebackType
 from app.concurrency.deadline import end_of_wait
 
 POLL_S = 0.001
-# The same time as SQLite waits for another writer. A process that waited so long writes without its turn.
+# The same time as SQLite waits for another writer. A process that waited so long writes without the lock.
 WAIT_S = 30.0
 # Bytes of the lock file: the first is locked by the process that writes, the second by the process that is next.
 _WRITES, _IS_NEXT = 0, 1
@@ -24,13 +24,13 @@ def file_of(database: str | None) -> Path | None:
     return Path(database) if database and not database.startswith((":", "file:")) else None
 
 
-class WriterTurns:
-    """Holds this process' turn during the block; only one thread at a time may enter it.
+class WriterLock:
+    """Holds the lock of this process during the block; only one thread at a time may enter it.
 
     In SQLite a process polls for the end of another's transaction with growing pauses, so a process that writes without
     a pause would leave others no chance. Here it has to queue behind the process that is next.
 
-    A lock ends with its process. `database` is a file, or None or "" for a database in memory, which needs no turns.
+    A lock ends with its process. `database` is a file, or None or "" for a database in memory, which needs no lock.
     """
 
     def __init__(self, database: str | None) -> None:

@@ -33,7 +33,7 @@ from app.database.engines import (
     is_sqlite,
     mysql_engine,
 )
-from app.database.sqlite_writer_lock import WriterTurns, file_of
+from app.database.sqlite_writer_lock import WriterLock, file_of
 from app.errors import Unavailable
 
 T = TypeVar("T")
@@ -85,7 +85,7 @@ class Database:
         # SQLite has one writer. Waiting in line here is fair; waiting in its busy handler is not.
         self._writer = threading.RLock()
         # And this process waits in line with the other processes that write to the file.
-        self._turns = WriterTurns(engine.url.database if self.is_sqlite else None)
+        self._writer_lock = WriterLock(engine.url.database if self.is_sqlite else None)
         self._line: AbstractContextManager[object] = nullcontext()
         # Its transactions lock SQLite for writing from their start; on MySQL it is an ordinary engine.
         self.exclusive_engine = engine.execution_options(**{BEGIN: EXCLUSIVE})
@@ -145,7 +145,7 @@ class Database:
                     changes.note()
                 connection.info[COMMITTED] = True
             return
-        with self._line, self._writing(), self._turns, translated(), self.exclusive_engine.begin() as connection:
+        with self._line, self._writing(), self._writer_lock, translated(), self.exclusive_engine.begin() as connection:
             yield connection
             changes.note()
 

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 import falcon
 
 from app.concurrency import computing
-from app.concurrency.quotas import Quota, Turns
+from app.concurrency.quotas import FairSemaphore, Quota
 from app.errors import Unavailable
 from app.http.middleware import HeldStream, organization_of
 
@@ -20,16 +20,17 @@ ANSWER_WAIT_S = 1.0
 
 
 class AnswersAtOnce:
-    """Lets a process have large answers of `ANSWERS_BYTES` in memory at once, and a share more of other organizations.
+    """Limits the large answers that a process has in memory at once to the bytes of a `Quota`, by organization.
 
-    An answer counts until it is sent. Without room within `ANSWER_WAIT_S` it becomes 503. Streams do not count, because
-    a piece is made after the caller has read the previous ones. Neither do answers to strangers, which share one copy.
-    The turn of a large request ends here, so that only few answers at once wait for room.
-    This middleware comes before `Deadlines`: it gets the answer that is sent, even if the request took long.
+    An answer counts until it is sent. If its bytes are not free within `ANSWER_WAIT_S`, it becomes 503. Streams do not
+    count, because a piece is made after the caller has read the previous ones. Neither do answers outside of an
+    organization: their callers share one copy. The turn of a large request ends here, so that only few answers at once
+    wait for their bytes. This middleware comes before `Deadlines`: it gets the answer that is sent, even if the request
+    took long.
     """
 
     def __init__(self, *, on_refused: Callable[[], None] = lambda: None) -> None:
-        self._turns = Turns(Quota.of(ANSWERS_BYTES, ANSWERS_SHARE_PERCENT), on_refused=on_refused)
+        self._semaphore = FairSemaphore(Quota.of(ANSWERS_BYTES, ANSWERS_SHARE_PERCENT), on_refused=on_refused)
 
     def process_response(self, req: falcon.Request, resp: falcon.Response, _resource: object, _succeeded: bool) -> None:
         try:
@@ -46,7 +47,7 @@ class AnswersAtOnce:
         held = ExitStack()
         try:
             places = min(len(body), ANSWERS_BYTES)
-            held.enter_context(self._turns.of(organization_id, wait_s=ANSWER_WAIT_S, places=places))
+            held.enter_context(self._semaphore.hold(organization_id, wait_s=ANSWER_WAIT_S, places=places))
         except Unavailable:
             resp.delete_header("Content-Encoding")  # of the refused answer
             raise

@@ -17,7 +17,7 @@ import structlog
 from falcon.typing import ReadableIO
 
 from app.concurrency import changes, deadline
-from app.concurrency.quotas import Quota, Shares, Turns
+from app.concurrency.quotas import FairSemaphore, Quota, Shares
 from app.errors import Unavailable, require
 from app.metrics import Metrics
 from app.metrics.registry import HTTP_REQUESTS, HTTP_SECONDS, RATE_LIMITED
@@ -260,12 +260,12 @@ class BodiesAtOnce:
     """
 
     def __init__(self, *, on_refused: Callable[[], None] = lambda: None) -> None:
-        self._turns = Turns(Quota.of(BODIES_BYTES, BODIES_SHARE_PERCENT), on_refused=on_refused)
+        self._semaphore = FairSemaphore(Quota.of(BODIES_BYTES, BODIES_SHARE_PERCENT), on_refused=on_refused)
 
     def process_request(self, req: falcon.Request, _resp: falcon.Response) -> None:
         req.context.held_bodies = held = ExitStack()
         req.context.hold_body = lambda size: held.enter_context(
-            self._turns.of(_organization_of(req), wait_s=BODY_WAIT_S, places=min(size, BODIES_BYTES))
+            self._semaphore.hold(_organization_of(req), wait_s=BODY_WAIT_S, places=min(size, BODIES_BYTES))
         )
 
     def process_response(

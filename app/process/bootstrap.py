@@ -23,7 +23,7 @@ from app.actors.replays import ReplayDelivery
 from app.actors.runs import RunDelivery
 from app.actors.spans import BatchDelivery, BatchesHere, BatchWorkers, QueuedBatches
 from app.actors.webhooks import WebhookDelivery
-from app.concurrency.quotas import Quota, Turns
+from app.concurrency.quotas import FairSemaphore, Quota
 from app.database.transactions import Database, build_database
 from app.metrics import Metrics, provider_call, registry
 from app.models.compression import store_texts
@@ -195,11 +195,11 @@ def _batch_workers(backends: Backends, declared: Actors) -> BatchWorkers:
     settings = backends.settings
     if not settings.embedded:
         return QueuedBatches(backends.broker)
-    turns = Turns(
+    semaphore = FairSemaphore(
         Quota.of(settings.span_threads, settings.organization_share),
         on_refused=lambda: backends.metrics.count(registry.SHARE_REFUSED, "batch_turns"),
     )
-    return BatchesHere(declared.store_spans, turns)
+    return BatchesHere(declared.store_spans, semaphore)
 
 
 def _backends(

@@ -8,7 +8,7 @@ from typing import get_type_hints
 
 import redis
 
-from app.concurrency.quotas import Quota, Turns
+from app.concurrency.quotas import FairSemaphore, Quota
 from app.encryption import ContentCipher
 from app.metrics.registry import SHARE_REFUSED
 from app.models.compression import as_they_are, compress_all
@@ -309,7 +309,7 @@ def _add_data(parts: ServiceParts, backends: Backends) -> None:
 def _add_calls(parts: ServiceParts, backends: Backends) -> None:
     settings = backends.settings
     parts.add(
-        Turns(
+        FairSemaphore(
             Quota.of(ACCEPTED_AT_ONCE, settings.organization_share),
             on_refused=lambda: backends.metrics.count(SHARE_REFUSED, "run_turns"),
         )

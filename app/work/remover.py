@@ -41,7 +41,7 @@ class Remover:
 
     def exhaust_in_turn(
         self,
-        turns: RoundRobin,
+        round_robin: RoundRobin,
         owners: Mapping[int, int],
         steps_of: Callable[[int], Iterable[RemovalStep]],
         *,
@@ -60,7 +60,7 @@ class Remover:
             total += removed
             return removed > 0
 
-        turns.serve(owners, remove_some, is_over=lambda: self.monotonic() >= until)
+        round_robin.serve(owners, remove_some, is_over=lambda: self.monotonic() >= until)
         return total
 
     def some(self, steps: Iterable[RemovalStep]) -> int:

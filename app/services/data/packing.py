@@ -43,7 +43,7 @@ class SpanPacker:
     now: Now
     enabled: bool
     work_time: WorkTime
-    _turns: RoundRobin = field(default_factory=RoundRobin, init=False)
+    _round_robin: RoundRobin = field(default_factory=RoundRobin, init=False)
 
     def sweep(self) -> None:
         """Pack turns without new spans until none is left or the time is used up."""
@@ -54,7 +54,7 @@ class SpanPacker:
             owners = organizations.owners(connection)
         before = queries.first_batch_id(self.now() - PACK_AFTER)
         pack = partial(self._pack_next, before=before)
-        if self._turns.serve(owners, pack, is_over=lambda: self.work_time.is_over):
+        if self._round_robin.serve(owners, pack, is_over=lambda: self.work_time.is_over):
             self.work_time.caught_up()
 
     def _pack_next(self, project_id: int, *, before: int) -> bool:

@@ -84,7 +84,7 @@ class RetentionService:
     remover: Remover
     earlier_now: Callable[[Connection, datetime], datetime] = earlier_now
     budget_s: float = SWEEP_S
-    _turns: RoundRobin = field(default_factory=RoundRobin, init=False)
+    _round_robin: RoundRobin = field(default_factory=RoundRobin, init=False)
 
     def apply(self) -> int:
         """Remove expired rows until none are left or the time is used up; returns their number."""
@@ -93,7 +93,7 @@ class RetentionService:
             owners = {id_: owner for id_, owner in organizations.owners(connection).items() if id_ in policies}
             now = self.earlier_now(connection, self.now())
         removed = self.remover.exhaust_in_turn(
-            self._turns,
+            self._round_robin,
             owners,
             lambda project_id: _steps_of_policy(project_id, policies[project_id], now),
             sweep_s=self.budget_s,
@@ -180,8 +180,8 @@ class DeletionService:
     epochs: Epochs
     _prompts: Erasures = field(default_factory=Erasures, init=False)
     _projects: Erasures = field(default_factory=Erasures, init=False)
-    _prompt_turns: RoundRobin = field(default_factory=RoundRobin, init=False)
-    _project_turns: RoundRobin = field(default_factory=RoundRobin, init=False)
+    _prompt_round_robin: RoundRobin = field(default_factory=RoundRobin, init=False)
+    _project_round_robin: RoundRobin = field(default_factory=RoundRobin, init=False)
 
     def delete_session(self, *, project_id: int, session_id: str, actor: Actor = SYSTEM) -> None:
         """Delete a session with its spans; test cases keep their copies. `NotFound` if there is no such session."""
@@ -238,9 +238,9 @@ class DeletionService:
                 _log_conflict(prompt_id, error)
                 return False
 
-        self._prompt_turns.serve(_owners(prompts), empty_some, is_over=lambda: self.remover.monotonic() >= until)
+        self._prompt_round_robin.serve(_owners(prompts), empty_some, is_over=lambda: self.remover.monotonic() >= until)
         self.remover.exhaust_in_turn(
-            self._project_turns,
+            self._project_round_robin,
             _owners(projects),
             lambda project_id: self._projects.until_empty(projects[project_id], _steps_of_project(project_id)),
         )

@@ -116,7 +116,7 @@ class ScheduleService:
     metrics: Metrics
     monotonic: Callable[[], float] = time.monotonic
     earlier_now: Callable[[Connection, datetime], datetime] = earlier_now
-    _turns: RoundRobin = field(default_factory=RoundRobin, init=False)
+    _round_robin: RoundRobin = field(default_factory=RoundRobin, init=False)
 
     def list(self, *, project_id: int, prompt_id: int) -> Sequence[ScheduleView]:
         """Return the schedules of a prompt, oldest first."""
@@ -207,7 +207,7 @@ class ScheduleService:
         until = self.monotonic() + SWEEP_S
         with self.database.read() as connection:
             owners = schedules.owners(connection)
-        self._turns.serve(owners, self._serve_one, is_over=lambda: self.monotonic() >= until)
+        self._round_robin.serve(owners, self._serve_one, is_over=lambda: self.monotonic() >= until)
 
     def _serve_one(self, schedule_id: int) -> bool:
         """Serve the latest due time of a schedule. Returns False, because it comes again in the next sweep."""

@@ -45,7 +45,7 @@ class LogRecordService:
     openings: OpeningService
     record_bytes: int
     to_stored: ToStored
-    _turns: RoundRobin = field(default_factory=RoundRobin, init=False)
+    _round_robin: RoundRobin = field(default_factory=RoundRobin, init=False)
 
     def store(self, project_id: int, body: Body, form: BatchForm) -> Receipt:
         """Store the records of a decompressed batch; raises `Invalid` and `TooLarge`."""
@@ -125,7 +125,7 @@ class LogRecordService:
         with self.database.read() as connection:
             owners = organizations.owners(connection)
         self.remover.exhaust_in_turn(
-            self._turns,
+            self._round_robin,
             owners,
             lambda project_id: [partial(settle, table=table, project_id=project_id) for table in waiting.TABLES],
         )

@@ -57,7 +57,7 @@ class TurnSettler:
     database: Database
     now: Now
     work_time: WorkTime = field(default_factory=partial(WorkTime, WORK_S))
-    _turns: RoundRobin = field(default_factory=RoundRobin, init=False)
+    _round_robin: RoundRobin = field(default_factory=RoundRobin, init=False)
 
     def settle(self, project_id: int, span_counts: Mapping[TurnKey, int], *, batch_bytes: int) -> None:
         """Settle turns of which a batch may have stored copies, the smallest ones first.
@@ -81,7 +81,7 @@ class TurnSettler:
         self.work_time.begin()
         with self.database.read() as connection:
             owners = organizations.owners(connection)
-        if self._turns.serve(owners, self._settle_next, is_over=lambda: self.work_time.is_over):
+        if self._round_robin.serve(owners, self._settle_next, is_over=lambda: self.work_time.is_over):
             self.work_time.caught_up()
 
     def _settle_next(self, project_id: int) -> bool:

@@ -74,7 +74,7 @@ class InsightCounter:
     now: Now
     work_time: WorkTime = field(default_factory=partial(WorkTime, SWEEP_S))
     monotonic: Callable[[], float] = time.monotonic
-    _turns: RoundRobin = field(default_factory=RoundRobin, init=False)
+    _round_robin: RoundRobin = field(default_factory=RoundRobin, init=False)
     _rests: dict[bytes, float] = field(default_factory=dict, init=False)
 
     def sweep(self) -> None:
@@ -86,7 +86,7 @@ class InsightCounter:
         def count_some(project_id: int) -> bool:
             return self.count(project_id) > 0
 
-        if self._turns.serve(owners, count_some, is_over=lambda: self.work_time.is_over):
+        if self._round_robin.serve(owners, count_some, is_over=lambda: self.work_time.is_over):
             self.work_time.caught_up()
 
     def count(self, project_id: int) -> int:

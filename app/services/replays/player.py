@@ -14,7 +14,7 @@ import structlog
 from msgspec import structs
 from sqlalchemy import Connection
 
-from app.concurrency.quotas import NoTurn
+from app.concurrency.quotas import NoFreePlace
 from app.database.transactions import UNSTORABLE, Database
 from app.errors import Invalid, NotFound, Unavailable
 from app.metrics import Metrics
@@ -82,7 +82,7 @@ class ReplayPlayer:
         with ExitStack() as held:
             try:
                 place = held.enter_context(self.room.place(row, stopping=self.stopping))
-            except NoTurn:
+            except NoFreePlace:
                 if self.stopping():
                     raise
                 return False

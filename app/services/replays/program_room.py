@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from app.concurrency.quotas import Quota, Turns
+from app.concurrency.quotas import FairSemaphore, Quota
 from app.database.transactions import Database
 from app.metrics import Metrics
 from app.metrics.registry import SHARE_REFUSED
@@ -34,11 +34,11 @@ class ProgramRoom:
     database: Database
     metrics: Metrics
     sizes: CaseSizes
-    _turns: Turns = field(init=False)
+    _semaphore: FairSemaphore = field(init=False)
 
     def __post_init__(self) -> None:
         count = self.metrics.count
-        self._turns = Turns(
+        self._semaphore = FairSemaphore(
             Quota.of(AT_ONCE_BYTES, SHARE_PERCENT), on_refused=lambda: count(SHARE_REFUSED, "program_requests")
         )
 
@@ -52,14 +52,14 @@ class ProgramRoom:
 
         def grow(size: int) -> None:
             grown.append(size)
-            self._turns.add(row.organization_id, size)
+            self._semaphore.add(row.organization_id, size)
 
         places = min(self._size(row), AT_ONCE_BYTES)
-        with self._turns.of(row.organization_id, wait_s=WAIT_S, places=places):
+        with self._semaphore.hold(row.organization_id, wait_s=WAIT_S, places=places):
             try:
                 yield grow
             finally:
-                self._turns.add(row.organization_id, -sum(grown))
+                self._semaphore.add(row.organization_id, -sum(grown))
 
     def _size(self, row: ProgramReplay) -> int:
         with self.database.read() as connection:

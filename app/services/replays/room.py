@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 
 from app.concurrency.caches import BoundedCache
-from app.concurrency.quotas import Quota, Turns
+from app.concurrency.quotas import FairSemaphore, Quota
 from app.database.transactions import Database
 from app.models import case_snapshots
 from app.models import cases as test_cases
@@ -95,22 +95,24 @@ class ReplayRoom:
     """The room for replays in a process."""
 
     sizes: CaseSizes
-    _turns: Turns = field(default_factory=lambda: Turns(Quota.of(AT_ONCE_BYTES, SHARE_PERCENT)), init=False)
+    _semaphore: FairSemaphore = field(
+        default_factory=lambda: FairSemaphore(Quota.of(AT_ONCE_BYTES, SHARE_PERCENT)), init=False
+    )
 
     @contextmanager
     def place(self, row: ReplayRow, *, stopping: Callable[[], bool]) -> Iterator[ReplayPlace]:
         """Hold the place of a replay; raises `Unavailable` if none becomes free in time, or if the process ends."""
         size = self._size(row)
         places = min(size * PER_BYTE, AT_ONCE_BYTES)
-        with self._turns.of(row.organization_id, wait_s=WAIT_S, places=places, stopping=stopping):
-            place = ReplayPlace(size, lambda more: self._turns.add(row.organization_id, more))
+        with self._semaphore.hold(row.organization_id, wait_s=WAIT_S, places=places, stopping=stopping):
+            place = ReplayPlace(size, lambda more: self._semaphore.add(row.organization_id, more))
             try:
                 yield place
             finally:
                 if size >= LARGE_BYTES:
                     # The parts of a replay refer to each other, and Python collects by the number of objects.
                     gc.collect()
-                self._turns.add(row.organization_id, -place.grown)
+                self._semaphore.add(row.organization_id, -place.grown)
 
     def _size(self, row: ReplayRow) -> int:
         """Return the memory of what a replay plays, and of the transcript of a program."""

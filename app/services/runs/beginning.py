@@ -27,7 +27,7 @@ from app.timestamps import Now
 # of them wait for the interpreter.
 ACCEPTED_AT_ONCE = 16
 # Far longer than a queue of a thousand runs needs. It only ends the waiting when the database hangs.
-TURN_S = 30.0
+QUEUE_WAIT_S = 30.0
 # The size of a run that shares its INSERT with other runs, all of which together stay far below the database's packet
 # size. A larger one needs room in its worker.
 TOGETHER_MAX = 16_384
@@ -99,8 +99,8 @@ class RunBeginning:
     _alone: threading.BoundedSemaphore = field(init=False)
 
     def __post_init__(self) -> None:
-        self._insert = GroupCommit(self._insert_all, project_of=attrgetter("project_id"), wait_s=TURN_S)
-        self._find = Coalescer(self._find_all, wait_s=TURN_S)
+        self._insert = GroupCommit(self._insert_all, project_of=attrgetter("project_id"), wait_s=QUEUE_WAIT_S)
+        self._find = Coalescer(self._find_all, wait_s=QUEUE_WAIT_S)
         self._alone = threading.BoundedSemaphore(ALONE_AT_ONCE)
 
     def joined(self, project_id: int, idempotency: Idempotency | None) -> StartedRun | None:
@@ -124,7 +124,7 @@ class RunBeginning:
             raise
 
     def _insert_alone(self, new: NewRun) -> int:
-        if not self._alone.acquire(timeout=left_s(TURN_S)):
+        if not self._alone.acquire(timeout=left_s(QUEUE_WAIT_S)):
             raise Unavailable("Too many large requests are being processed; try again.")
         try:
             return self._insert_all([new])[0]

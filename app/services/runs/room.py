@@ -13,7 +13,7 @@ from threading import Lock
 
 import msgspec
 
-from app.concurrency.quotas import Quota, Turns
+from app.concurrency.quotas import FairSemaphore, Quota
 from app.database.transactions import Database
 from app.models import runs
 from app.models.runs import RunRow
@@ -32,15 +32,17 @@ class RunRoom:
 
     database: Database
     stopping: Callable[[], bool]
-    _turns: Turns = field(default_factory=lambda: Turns(Quota.of(AT_ONCE_BYTES, SHARE_PERCENT)), init=False)
+    _semaphore: FairSemaphore = field(
+        default_factory=lambda: FairSemaphore(Quota.of(AT_ONCE_BYTES, SHARE_PERCENT)), init=False
+    )
     _reading: Lock = field(default_factory=Lock, init=False)
 
     @contextmanager
     def place(self, run_id: int) -> Iterator[None]:
-        """Hold the place of a run. Raises `NoTurn` if none becomes free in time, or if the process ends."""
+        """Hold the place of a run. Raises `NoFreePlace` if none becomes free in time, or if the process ends."""
         organization_id, size = self._measured(run_id)
         places = min(size * PER_BYTE, AT_ONCE_BYTES)
-        with self._turns.of(organization_id, wait_s=WAIT_S, places=places, stopping=self.stopping):
+        with self._semaphore.hold(organization_id, wait_s=WAIT_S, places=places, stopping=self.stopping):
             yield
 
     def _measured(self, run_id: int) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from app.chat import Message
 from app.concurrency.batching import Coalescer
-from app.concurrency.quotas import NoTurn, Turns
+from app.concurrency.quotas import FairSemaphore, NoFreePlace
 from app.database.transactions import Database
 from app.errors import Conflict, Invalid, NotFound
 from app.models import runs
@@ -20,7 +20,7 @@ from app.services.accounts.projects import Owners
 from app.services.prompts.content import PromptContent
 from app.services.prompts.drafts import checked
 from app.services.prompts.service import PromptService
-from app.services.runs.beginning import TURN_S, Idempotency, NewRun, RunBeginning, StartedRun
+from app.services.runs.beginning import QUEUE_WAIT_S, Idempotency, NewRun, RunBeginning, StartedRun
 from app.services.runs.ending import RunEnding
 from app.services.runs.execution import Executor
 from app.services.runs.masking import RunMasking
@@ -45,12 +45,12 @@ class RunService:
     beginning: RunBeginning
     ending: RunEnding
     owners: Owners
-    turns: Turns
+    semaphore: FairSemaphore
     room: RunRoom
     _rows: Coalescer[int, RunRow | None] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._rows = Coalescer(self._read_all, most=ROWS_PER_QUERY, wait_s=TURN_S)
+        self._rows = Coalescer(self._read_all, most=ROWS_PER_QUERY, wait_s=QUEUE_WAIT_S)
 
     def start(
         self,
@@ -67,7 +67,7 @@ class RunService:
         All errors are raised before anything is written: `NotFound`, `Invalid`, and `Conflict` for an Idempotency-Key
         that was used with another body. `epoch`: see `PromptService.get`.
         """
-        with self.turns.of(self.owners.of_project(project_id), wait_s=TURN_S):
+        with self.semaphore.hold(self.owners.of_project(project_id), wait_s=QUEUE_WAIT_S):
             if joined := self.beginning.joined(project_id, idempotency):
                 return joined
             columns, contents = self._accepted(command, project_id, epoch)
@@ -109,13 +109,13 @@ class RunService:
     def execute_large(self, run_id: int) -> bool:
         """Do as `execute` as soon as this process has room for the run.
 
-        Returns False if it has none in time: the run's message goes back to the queue. Raises `NoTurn` if the process
-        ends.
+        Returns False if it has none in time: the run's message goes back to the queue. Raises `NoFreePlace` if the
+        process ends.
         """
         with ExitStack() as held:
             try:
                 held.enter_context(self.room.place(run_id))
-            except NoTurn:
+            except NoFreePlace:
                 if self.room.stopping():
                     raise
                 return False

@@ -10,7 +10,7 @@ from itertools import accumulate
 
 from sqlalchemy import Connection
 
-from app.concurrency.quotas import Quota, Turns
+from app.concurrency.quotas import FairSemaphore, Quota
 from app.metrics import Metrics
 from app.metrics.registry import SHARE_REFUSED
 from app.models import log_records, span_sizes, spans
@@ -201,11 +201,11 @@ class LargeReads:
 
     owners: Owners
     metrics: Metrics
-    _turns: Turns = field(init=False)
+    _semaphore: FairSemaphore = field(init=False)
 
     def __post_init__(self) -> None:
         count = self.metrics.count
-        self._turns = Turns(
+        self._semaphore = FairSemaphore(
             Quota.of(AT_ONCE_BYTES, SHARE_PERCENT), on_refused=lambda: count(SHARE_REFUSED, "large_sessions")
         )
 
@@ -213,5 +213,5 @@ class LargeReads:
     def place(self, project_id: int, size: int) -> Iterator[None]:
         """Hold the place of a session with so many bytes; raises `Unavailable` if none becomes free in time."""
         places = min(size, AT_ONCE_BYTES)
-        with self._turns.of(self.owners.of_project(project_id), wait_s=WAIT_S, places=places):
+        with self._semaphore.hold(self.owners.of_project(project_id), wait_s=WAIT_S, places=places):
             yield

@@ -39,7 +39,7 @@ class SessionSumService:
 
     database: Database
     monotonic: Callable[[], float] = time.monotonic
-    _turns: RoundRobin = field(default_factory=RoundRobin, init=False)
+    _round_robin: RoundRobin = field(default_factory=RoundRobin, init=False)
     _rests: dict[bytes, float] = field(default_factory=dict, init=False)
 
     def sweep(self) -> None:
@@ -59,7 +59,7 @@ class SessionSumService:
                 last[project_id] = row.id
             return row is not None
 
-        self._turns.serve(owners, add_up_next, is_over=lambda: self.monotonic() >= until)
+        self._round_robin.serve(owners, add_up_next, is_over=lambda: self.monotonic() >= until)
 
     def _next(self, project_id: int, *, after_id: int) -> SessionRow | None:
         with self.database.read() as connection:

@@ -30,7 +30,7 @@ class FindingWatch:
     database: Database
     findings: FindingService
     monotonic: Callable[[], float] = time.monotonic
-    _turns: RoundRobin = field(default_factory=RoundRobin, init=False)
+    _round_robin: RoundRobin = field(default_factory=RoundRobin, init=False)
     # When each prompt was read. A clock that starts reads all of them.
     _read_at: dict[int, float] = field(default_factory=dict, init=False)
 
@@ -51,7 +51,7 @@ class FindingWatch:
             for prompt_id, project_id in projects.items()
             if self._read_at.get(prompt_id, now - READ_EVERY_S) <= now - READ_EVERY_S
         }
-        self._turns.serve(
+        self._round_robin.serve(
             due, lambda id_: self._read(projects[id_], id_), is_over=lambda: self.monotonic() >= now + SWEEP_S
         )
 

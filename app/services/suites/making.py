@@ -57,7 +57,7 @@ class FingerprintMaker:
     metrics: Metrics
     now: Now = utc_now
     work_time: WorkTime = field(default_factory=partial(WorkTime, WORK_S))
-    _turns: RoundRobin = field(default_factory=RoundRobin, init=False)
+    _round_robin: RoundRobin = field(default_factory=RoundRobin, init=False)
     # The last session of each project that was looked through; None when all were.
     _looked_through: dict[int, int | None] = field(default_factory=dict, init=False)
 
@@ -66,7 +66,7 @@ class FingerprintMaker:
         self.work_time.begin()
         with self.database.read() as connection:
             owners = organizations.owners(connection)
-        if self._turns.serve(owners, self.make_some, is_over=lambda: self.work_time.is_over):
+        if self._round_robin.serve(owners, self.make_some, is_over=lambda: self.work_time.is_over):
             self.work_time.caught_up()
 
     def make_some(self, project_id: int) -> bool:

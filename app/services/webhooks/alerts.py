@@ -55,7 +55,7 @@ class AlertService:
     usage: UsageService
     coverage: CoverageService
     monotonic: Callable[[], float] = time.monotonic
-    _turns: RoundRobin = field(default_factory=RoundRobin, init=False)
+    _round_robin: RoundRobin = field(default_factory=RoundRobin, init=False)
 
     def list(self, *, project_id: int) -> list[AlertRule]:
         """Return the project's rules, oldest first."""
@@ -113,7 +113,7 @@ class AlertService:
         until = self.monotonic() + SWEEP_S
         with self.database.read() as connection:
             owners = alert_rules.owners(connection)
-        self._turns.serve(owners, self._evaluate_logged, is_over=lambda: self.monotonic() >= until)
+        self._round_robin.serve(owners, self._evaluate_logged, is_over=lambda: self.monotonic() >= until)
 
     def _evaluate_logged(self, rule_id: int) -> bool:
         """Evaluate a rule and log errors; always returns False, because a rule has no further work."""

@@ -55,7 +55,7 @@ class WebhookDeliverer:
     remover: Remover
     base_url: str
     monotonic: Callable[[], float] = time.monotonic
-    _turns: RoundRobin = field(default_factory=RoundRobin, init=False)
+    _round_robin: RoundRobin = field(default_factory=RoundRobin, init=False)
 
     def due(self) -> list[DueWebhook]:
         """Return webhooks with due deliveries, each reserved for the message that the caller must send."""
@@ -86,7 +86,7 @@ class WebhookDeliverer:
         with self.database.read() as connection:
             owners = organizations.owners(connection)
         return self.remover.exhaust_in_turn(
-            self._turns,
+            self._round_robin,
             owners,
             lambda project_id: [partial(webhook_deliveries.remove_expired, project_id=project_id, before=before)],
         )

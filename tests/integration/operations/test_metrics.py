@@ -120,7 +120,7 @@ def test_runs_and_batches_that_get_no_turn_in_time_are_counted(world: World, mon
     owner = world.container.services.owners.of_project(world.project_id)
     runs, workers = world.container.services.runs.turns, world.container.batch_delivery.workers
     assert isinstance(workers, BatchesHere)
-    monkeypatch.setattr("app.services.runs.service.TURN_S", 0)
+    monkeypatch.setattr("app.services.runs.service.QUEUE_WAIT_S", 0)
     monkeypatch.setattr("app.actors.spans.BODY_S", 0)
     found = Since(world, registry.SHARE_REFUSED)
     with ExitStack() as held:

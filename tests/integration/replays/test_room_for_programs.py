@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from app.concurrency.quotas import Quota, Turns
+from app.concurrency.quotas import FairSemaphore, Quota
 from app.errors import ProviderError
 from app.models.replays import find_replay
 from app.services.replays import program_calls, program_room
@@ -59,7 +59,7 @@ def test_a_request_without_room_is_refused_and_one_that_has_ended_gives_its_room
 ) -> None:
     _, program = begin(world, case_of(world, with_many_members())["id"], tools="program")
     size = room._size(world.container.services.programs.authenticate(program.token))
-    monkeypatch.setattr(room, "_turns", Turns(Quota(size + size // 2, size // 4, size * 2)))
+    monkeypatch.setattr(room, "_semaphore", FairSemaphore(Quota(size + size // 2, size // 4, size * 2)))
     monkeypatch.setattr(program_room, "WAIT_S", 0.05)
     held = Event()
     upstream.script(Reply(text=HOT.answer, held=held), HOT_TEXT)
@@ -73,7 +73,7 @@ def test_a_request_without_room_is_refused_and_one_that_has_ended_gives_its_room
         held.set()
         assert waiting.result().status_code == 200
 
-    assert room._turns._shares.taken == 0
+    assert room._semaphore._shares.taken == 0
     assert program.ask("And tomorrow?").status_code == 200
 
 
@@ -82,8 +82,8 @@ def test_answers_of_a_model_count_while_their_request_lasts(
 ) -> None:
     _, program = begin(world, case_of(world, HOT)["id"])
     grown = list[int]()
-    add = room._turns.add
-    monkeypatch.setattr(room._turns, "add", lambda owner, size: (grown.append(size), add(owner, size)))
+    add = room._semaphore.add
+    monkeypatch.setattr(room._semaphore, "add", lambda owner, size: (grown.append(size), add(owner, size)))
     upstream.script(ASKS, HOT_TEXT)
 
     assert program.ask(HOT.user).status_code == 200
@@ -91,7 +91,7 @@ def test_answers_of_a_model_count_while_their_request_lasts(
     # Two answers, and the end of the request.
     assert len(grown) == 3
     assert sum(grown) == 0
-    assert room._turns._shares.taken == 0
+    assert room._semaphore._shares.taken == 0
 
 
 def test_answers_of_too_many_members_end_the_request(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import Connection
 
-from app.concurrency.quotas import Quota, Turns
+from app.concurrency.quotas import FairSemaphore, Quota
 from app.errors import Unavailable
 from app.models import case_snapshots
 from app.models.replays import get_replays
@@ -26,10 +26,10 @@ SAID = Reply(text="You are welcome.")
 
 
 @pytest.fixture
-def turns(world: World, monkeypatch: pytest.MonkeyPatch) -> Turns:
+def semaphore(world: World, monkeypatch: pytest.MonkeyPatch) -> FairSemaphore:
     """Let the world's worker have room for a single replay; further tests have the same world."""
-    only = Turns(Quota(1, 1, 1))
-    monkeypatch.setattr(world.container.services.replay_player.room, "_turns", only)
+    only = FairSemaphore(Quota(1, 1, 1))
+    monkeypatch.setattr(world.container.services.replay_player.room, "_semaphore", only)
     return only
 
 
@@ -37,7 +37,7 @@ def test_a_replay_waits_until_another_one_has_ended(
     world: World,
     case_id: int,  # noqa: F811
     upstream: Upstream,
-    turns: Turns,
+    semaphore: FairSemaphore,
 ) -> None:
     answer = threading.Event()
     upstream.script(*[Reply(text="You are welcome.", held=answer)] * 4)
@@ -48,7 +48,7 @@ def test_a_replay_waits_until_another_one_has_ended(
         played = [pool.submit(play, first)]
         wait_until(lambda: len(upstream.requests) > 0, "the first replay calls its model")
         played.append(pool.submit(play, second))
-        wait_until(lambda: turns._lines, "the second replay waits")
+        wait_until(lambda: semaphore._lines, "the second replay waits")
         assert (shown(world, second)["status"], shown(world, first)["status"]) == ("queued", "running")
         answer.set()
         assert [one.result() for one in played] == [True, True]
@@ -56,7 +56,7 @@ def test_a_replay_waits_until_another_one_has_ended(
     assert [shown(world, id_)["status"] for id_ in (first, second)] == ["passed", "passed"]
 
 
-@pytest.mark.usefixtures("turns")
+@pytest.mark.usefixtures("semaphore")
 def test_a_message_of_a_replay_that_is_played_does_not_wait_for_room(
     world: World,
     case_id: int,  # noqa: F811
@@ -80,12 +80,12 @@ def test_a_replay_without_room_is_not_claimed_and_goes_back_to_the_queue(
     world: World,
     case_id: int,  # noqa: F811
     upstream: Upstream,
-    turns: Turns,
+    semaphore: FairSemaphore,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(room, "WAIT_S", 0.0)
     upstream.script(*[SAID] * 2)
-    with turns.of(0, wait_s=0):
+    with semaphore.hold(0, wait_s=0):
         sent = start(world, case_id)
         assert not world.container.services.replay_player.play(waiting(world, case_id))
         assert not world.container.services.replay_player.play(sent)
@@ -96,11 +96,11 @@ def test_a_replay_without_room_is_not_claimed_and_goes_back_to_the_queue(
 def test_a_replay_that_waits_for_room_ends_with_its_process(
     world: World,
     case_id: int,  # noqa: F811
-    turns: Turns,
+    semaphore: FairSemaphore,
 ) -> None:
     player = replace(world.container.services.replay_player, stopping=lambda: True)
     replay_id = waiting(world, case_id)
-    with turns.of(0, wait_s=0), pytest.raises(Unavailable):
+    with semaphore.hold(0, wait_s=0), pytest.raises(Unavailable):
         player.play(replay_id)
     assert shown(world, replay_id)["status"] == "queued"
 
@@ -152,5 +152,5 @@ def test_the_room_of_a_replay_is_free_after_it(
 ) -> None:
     upstream.script(*[Reply(text="long " * 10_000)] * 2)
     assert finished(world, start(world, case_id))["status"] in ("passed", "failed", "needs_review")
-    shares = world.container.services.replay_player.room._turns._shares
+    shares = world.container.services.replay_player.room._semaphore._shares
     wait_until(lambda: shares.taken == 0, "the worker has given the room back")

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from app.concurrency.quotas import NoTurn, Quota, Turns
+from app.concurrency.quotas import FairSemaphore, NoFreePlace, Quota
 from app.models import runs
 from app.models.data_policies import DataPolicy
 from app.services.runs import RunCommand, RunService, room
@@ -25,10 +25,10 @@ MODEL = "gpt-4o-mini"
 
 
 @pytest.fixture
-def turns(world: World, monkeypatch: pytest.MonkeyPatch) -> Turns:
+def semaphore(world: World, monkeypatch: pytest.MonkeyPatch) -> FairSemaphore:
     """Let the world's worker have room for a single large run; further tests have the same world."""
-    only = Turns(Quota(1, 1, 1))
-    monkeypatch.setattr(world.container.services.runs.room, "_turns", only)
+    only = FairSemaphore(Quota(1, 1, 1))
+    monkeypatch.setattr(world.container.services.runs.room, "_semaphore", only)
     return only
 
 
@@ -49,7 +49,7 @@ def status(world: World, run_id: int) -> str:
 
 
 def test_a_large_run_waits_until_another_one_has_ended_and_a_small_one_does_not(
-    world: World, upstream: Upstream, turns: Turns
+    world: World, upstream: Upstream, semaphore: FairSemaphore
 ) -> None:
     answer = threading.Event()
     upstream.script(Reply(text="Yes.", held=answer), Reply(text="Yes."))
@@ -59,17 +59,19 @@ def test_a_large_run_waits_until_another_one_has_ended_and_a_small_one_does_not(
     encoded = b64encode(LARGE.encode()).decode()
     file = {"fileName": "a.txt", "contentType": "text/plain", "base64": encoded}
     second = run(world, asked, "Short?", headers=LATER, files=[file]).json["id"]
-    wait_until(lambda: turns._lines, "the second run waits")
+    wait_until(lambda: semaphore._lines, "the second run waits")
 
     assert run(world, prompt(world), "Small?").json["answer"] == "Small?"
     assert (status(world, first), status(world, second)) == ("running", "queued")
     answer.set()
     wait_until(lambda: status(world, second) == "done", "the second run")
     assert status(world, first) == "done"
-    wait_until(lambda: turns._shares.taken == 0, "the worker has given the room back")
+    wait_until(lambda: semaphore._shares.taken == 0, "the worker has given the room back")
 
 
-def test_a_run_without_room_goes_back_to_the_queue(world: World, turns: Turns, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_without_room_goes_back_to_the_queue(
+    world: World, semaphore: FairSemaphore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(room, "WAIT_S", 0.0)
     refused, execute_large = list[int](), RunService.execute_large
 
@@ -79,7 +81,7 @@ def test_a_run_without_room_goes_back_to_the_queue(world: World, turns: Turns, m
         return executed
 
     monkeypatch.setattr(RunService, "execute_large", noting)
-    with turns.of(0, wait_s=0):
+    with semaphore.hold(0, wait_s=0):
         sent = run(world, prompt(world), LARGE, headers=LATER).json["id"]
         wait_until(lambda: refused.count(sent) > 1, "the message comes back")
         assert status(world, sent) == "queued"
@@ -87,23 +89,23 @@ def test_a_run_without_room_goes_back_to_the_queue(world: World, turns: Turns, m
 
 
 def test_a_large_run_that_waits_for_room_is_not_claimed_by_a_process_that_ends(
-    world: World, service: RunService, turns: Turns
+    world: World, service: RunService, semaphore: FairSemaphore
 ) -> None:
     run_id = not_sent(world)
     ending = replace(service.room, stopping=lambda: True)
-    ending._turns = turns
-    with turns.of(0, wait_s=0), pytest.raises(NoTurn), ending.place(run_id):
+    ending._semaphore = semaphore
+    with semaphore.hold(0, wait_s=0), pytest.raises(NoFreePlace), ending.place(run_id):
         pass
     assert status(world, run_id) == "queued"
 
 
-def test_a_run_that_is_sent_again_is_measured(world: World, turns: Turns) -> None:
+def test_a_run_that_is_sent_again_is_measured(world: World, semaphore: FairSemaphore) -> None:
     """The clock does not know its size."""
     run_id = not_sent(world)
     delivery = replace(world.container.run_delivery, runs=Swept(run_id))
-    with turns.of(0, wait_s=0):
+    with semaphore.hold(0, wait_s=0):
         delivery.sweep()
-        wait_until(lambda: turns._lines, "the run waits")
+        wait_until(lambda: semaphore._lines, "the run waits")
         assert status(world, run_id) == "queued"
     wait_until(lambda: status(world, run_id) == "done", "the run")
 

@@ -170,7 +170,7 @@ def test_large_runs_and_those_with_files_do_not_join_others(pool, held, start, i
 
 
 def test_a_large_run_that_gets_no_turn_is_refused_and_not_begun(start, service, monkeypatch):
-    monkeypatch.setattr(beginning, "TURN_S", 0)
+    monkeypatch.setattr(beginning, "QUEUE_WAIT_S", 0)
     places = [service.beginning._alone.acquire() for _ in range(beginning.ALONE_AT_ONCE)]
     try:
         with pytest.raises(Unavailable, match="large"):

@@ -13,7 +13,7 @@ from dramatiq import Message
 from dramatiq.brokers.stub import StubBroker
 
 from app.actors.spans import BatchesHere
-from app.concurrency.quotas import Quota, Turns
+from app.concurrency.quotas import FairSemaphore, Quota
 from app.errors import Unavailable
 from app.redis_store.middleware import owned
 from app.services.ingest.batch import Receipt
@@ -51,7 +51,7 @@ def actor() -> Actor:
 @pytest.fixture
 def here(actor: Actor) -> BatchesHere:
     """One place for an organization, and one more for others."""
-    return BatchesHere(actor.declared, Turns(Quota.of(1, 25)))
+    return BatchesHere(actor.declared, FairSemaphore(Quota.of(1, 25)))
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Processes that write to one SQLite file have turns, of which none gets the next one before the other had its own."""
+"""Processes that write to one SQLite file get its lock in the order in which they wait for it."""
 
 import subprocess
 import sys
@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from app.database import sqlite_writer_lock as writer_turns
-from app.database.sqlite_writer_lock import WriterTurns
+from app.database import sqlite_writer_lock
+from app.database.sqlite_writer_lock import WriterLock
 from tests.support.waiting import wait_until
 
 OTHER = """
 import sys
-from app.database.sqlite_writer_lock import WriterTurns
+from app.database.sqlite_writer_lock import WriterLock
 
-with WriterTurns(sys.argv[1]):
+with WriterLock(sys.argv[1]):
     print("has it", flush=True)
     sys.stdin.readline()
 """
@@ -41,7 +41,7 @@ def others(database: str) -> Iterator[list[Other]]:
 
 
 def start(others: list[Other], database: str) -> Other:
-    """Another process that gets its turn, reports it, and has it until it receives a line."""
+    """Another process that gets the lock, reports it, and holds it until it receives a line."""
     argv = [sys.executable, "-c", OTHER, database]
     others.append(subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
     return others[-1]
@@ -64,14 +64,14 @@ def is_next(other: Other) -> bool:
     return any(fields[-4] == str(other.pid) and fields[-2:] == ["1", "1"] for fields in locks)
 
 
-def test_who_waits_has_the_turn_before_who_had_it_gets_it_again(database: str, others: list[Other]) -> None:
-    turns, entered = WriterTurns(database), threading.Event()
+def test_a_process_that_waits_gets_the_lock_before_its_holder_gets_it_again(database: str, others: list[Other]) -> None:
+    lock, entered = WriterLock(database), threading.Event()
 
     def enter() -> None:
-        with turns:
+        with lock:
             entered.set()
 
-    with turns:
+    with lock:
         other = start(others, database)
         wait_until(lambda: is_next(other), "the other process to wait")
     again = threading.Thread(target=enter)
@@ -83,26 +83,26 @@ def test_who_waits_has_the_turn_before_who_had_it_gets_it_again(database: str, o
     assert entered.is_set()
 
 
-def test_a_turn_ends_with_its_process(database: str, others: list[Other]) -> None:
+def test_the_lock_ends_with_its_process(database: str, others: list[Other]) -> None:
     other = start(others, database)
     assert said(other) == "has it\n"
     other.kill()
-    with WriterTurns(database):
+    with WriterLock(database):
         assert other.wait() < 0
 
 
 def test_no_caller_waits_for_ever_for_a_process_that_is_stopped(
     database: str, others: list[Other], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writer_turns, "WAIT_S", 0.01)
+    monkeypatch.setattr(sqlite_writer_lock, "WAIT_S", 0.01)
     other = start(others, database)
     assert said(other) == "has it\n"
-    with WriterTurns(database):
+    with WriterLock(database):
         assert other.poll() is None
 
 
 @pytest.mark.parametrize("database", [None, "", ":memory:", "/nowhere/reprise.db"])
-def test_a_database_without_a_lock_file_needs_no_turns(database: str | None) -> None:
-    turns = WriterTurns(database)
-    with turns, turns:
+def test_a_database_without_a_file_needs_no_lock(database: str | None) -> None:
+    lock = WriterLock(database)
+    with lock, lock:
         assert not Path("/nowhere").exists()

@@ -46,11 +46,11 @@ def test_thousands_of_expired_rows_of_one_organization_hold_up_no_row_of_another
 
 def test_the_rows_of_a_step_are_gone_before_the_next_step_begins() -> None:
     rows = Rows(spans={1: 25}, prompts={1: 5})
-    turns = RoundRobin()
+    round_robin = RoundRobin()
     left = []
     for _ in range(4):
-        rows.remover.exhaust_in_turn(turns, {1: 1, 2: 2}, rows.steps_of, sweep_s=0)
-        rows.remover.exhaust_in_turn(turns, {1: 1, 2: 2}, rows.steps_of, sweep_s=0)
+        rows.remover.exhaust_in_turn(round_robin, {1: 1, 2: 2}, rows.steps_of, sweep_s=0)
+        rows.remover.exhaust_in_turn(round_robin, {1: 1, 2: 2}, rows.steps_of, sweep_s=0)
         left.append((rows.tables["spans"][1], rows.tables["prompts"][1]))
     assert left == [(15, 5), (5, 5), (0, 5), (0, 0)]
 

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
-from app.providers.answer_room import AnswerPart
+from app.providers.answer_memory import AnswerPart
 from app.providers.failures import ProviderFailure
 from app.values.json import count_marks
 

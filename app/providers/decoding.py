@@ -18,7 +18,7 @@ from typing import Any, Literal, TypeVar
 import orjson
 
 from app.chat import Answer, FinishReason, StreamEvent, Tokens, ToolCall, VendorState
-from app.providers.answer_room import AnswerPart
+from app.providers.answer_memory import AnswerPart
 from app.providers.bounds import check_elements
 from app.providers.call_pieces import CallPieces
 from app.providers.failures import ProviderFailure

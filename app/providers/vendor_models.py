@@ -18,7 +18,7 @@ import orjson
 from app import __version__
 from app.chat import Answer, OnEvent, StreamEvent
 from app.errors import ProviderTimeout, ServiceError
-from app.providers.answer_room import AnswerPlace, AnswerRoom
+from app.providers.answer_memory import AnswerMemory, HeldAnswer
 from app.providers.bounds import ANSWER_BYTES, AnswerReader
 from app.providers.decoding import Decoder
 from app.providers.endpoints import endpoint_of
@@ -52,7 +52,7 @@ class VendorModels:
     def __init__(
         self, utcnow: Callable[[], datetime] = lambda: datetime.now(UTC), *, answer_bytes: int = ANSWER_BYTES
     ) -> None:
-        self._http, self._room = HttpClient(), AnswerRoom()
+        self._http, self._memory = HttpClient(), AnswerMemory()
         self._answer_bytes = answer_bytes
         self._utcnow = utcnow
 
@@ -69,10 +69,10 @@ class VendorModels:
         """Read the answer in the form in which it is sent: some servers send another one than was asked for."""
         wire = wire_of(request)
         decoder, has_begun = wire.decoder(request), False
-        with AnswerPlace(self._room, request.organization_id) as place:
-            decoder.answer.part = place.texts
+        with HeldAnswer(self._memory, request.organization_id) as held_answer:
+            decoder.answer.part = held_answer.texts
             try:
-                with closing(self._received(request, wire, place, streamed=streamed)) as received:
+                with closing(self._received(request, wire, held_answer, streamed=streamed)) as received:
                     for is_event, sent in received:
                         has_begun = True
                         if not is_event:
@@ -100,7 +100,7 @@ class VendorModels:
         self._http.close()
 
     def _received(
-        self, request: ModelRequest, wire: Wire, place: AnswerPlace, *, streamed: bool
+        self, request: ModelRequest, wire: Wire, held_answer: HeldAnswer, *, streamed: bool
     ) -> Generator[tuple[bool, bytes], None, None]:
         """Yield (True, an event) for each event of a stream, otherwise (False, the answer).
 
@@ -118,7 +118,7 @@ class VendorModels:
                 status, encoding = response.status, response.headers.get("content-encoding")
                 is_stream = _is_stream(response.headers.get("content-type"), streamed=streamed)
                 reader = AnswerReader(
-                    status, encoding, answer_bytes=self._answer_bytes, streamed=is_stream, part=place.received
+                    status, encoding, answer_bytes=self._answer_bytes, streamed=is_stream, part=held_answer.received
                 )
                 answer = reader.read_all(pieces(response))
                 if not 200 <= status < 300:

@@ -85,7 +85,7 @@ from app.services.replays.service import ReplayService
 from app.services.runs.beginning import ACCEPTED_AT_ONCE
 from app.services.runs.claims import HEARTBEAT_S, RUN_WORK
 from app.services.runs.execution import RunCaller
-from app.services.runs.room import RunRoom
+from app.services.runs.memory import RunMemory
 from app.services.runs.service import RunService
 from app.services.runs.usage import UsageService
 from app.services.scores.checking import OnlineCheckRunner
@@ -321,7 +321,7 @@ def _add_calls(parts: ServiceParts, backends: Backends) -> None:
     def stopping() -> bool:
         return backends.broker.stopping
 
-    parts.make(partial(RunRoom, stopping=stopping))
+    parts.make(partial(RunMemory, stopping=stopping))
     parts.make(partial(ProgramRequests, call_timeout_s=call_timeout_s))
     parts.make(partial(ReplayPlayer, database=background, call_timeout_s=call_timeout_s, stopping=stopping))
     parts.make(partial(EffectProposer, database=background, call_timeout_s=call_timeout_s))

@@ -17,17 +17,17 @@ from app.replay.engine import PlayedConversation
 from app.replay.program import ProgramDraft, is_void
 from app.replay.replies import Replies
 from app.replay.types import DeclaredEffect, TestCase
+from app.services.replays.memory import PER_BYTE, CaseSizes
 from app.services.replays.preparation import Preparation, Prepared, PreparedCase
-from app.services.replays.program_room import PER_MARK, PER_TRANSCRIPT_BYTE
+from app.services.replays.program_memory import PER_MARK, PER_TRANSCRIPT_BYTE
 from app.services.replays.program_store import BUSY, NO_TURN, ChangedMeanwhile, ProgramStore, StoredProgram
-from app.services.replays.room import PER_BYTE, CaseSizes
 from app.timestamps import Now
 from app.values.budget import WorkBudget
 
 # Simultaneous calls of one program; each of them may be stored after all others.
 ATTEMPTS = 50
 KEPT_BYTES = 128 * 1024 * 1024
-"""Memory of the replays that a process keeps from one request of a program to the next, counted as in `ProgramRoom`."""
+"""Memory of the replays that a process keeps between requests of a program, counted as in `ProgramMemory`."""
 UPGRADED = "Reprise was upgraded while the program played the replay: play it again."
 T = TypeVar("T")
 

@@ -34,10 +34,10 @@ from app.services.replays.budget import Budget, ExperimentBudget, Unlimited
 from app.services.replays.claims import ATTEMPTS_MAX, INTERRUPTED, REPLAY_WORK
 from app.services.replays.known import KnownVerdicts, scope_of
 from app.services.replays.masking import masked_replay
+from app.services.replays.memory import HeldMemory, ReplayMemory
 from app.services.replays.ports import AnsweredBytes, MeteredModel, Progress
 from app.services.replays.preparation import Preparation, Prepared
 from app.services.replays.program_calls import program_ports
-from app.services.replays.room import ReplayPlace, ReplayRoom
 from app.suites.behaviour import behaviour_of
 from app.timestamps import Now
 from app.work.heartbeat import Heartbeat, Patience
@@ -62,7 +62,7 @@ class ReplayPlayer:
     metrics: Metrics
     rules: MaskingRules
     stopping: Callable[[], bool]
-    room: ReplayRoom
+    memory: ReplayMemory
     heartbeat_s: float = HEARTBEAT_S
     patience: Patience = field(default_factory=Patience)
 
@@ -76,34 +76,34 @@ class ReplayPlayer:
         """
         with self.database.read() as connection:
             row = next(iter(replays.get_replays(connection, ids=[replay_id])), None)
-        # What another worker plays would only wait here for room.
+        # What another worker plays would only wait here for memory.
         if row is None or row.finished or row.claim is not None:
             return True
         with ExitStack() as held:
             try:
-                place = held.enter_context(self.room.place(row, stopping=self.stopping))
+                held_memory = held.enter_context(self.memory.hold(row, stopping=self.stopping))
             except NoFreePlace:
                 if self.stopping():
                     raise
                 return False
-            self._claim_and_play(replay_id, place)
+            self._claim_and_play(replay_id, held_memory)
         return True
 
-    def _claim_and_play(self, replay_id: int, place: ReplayPlace) -> None:
+    def _claim_and_play(self, replay_id: int, held_memory: HeldMemory) -> None:
         claim = Claim(replay_id, str(uuid4()), self.now())
         row = self.database.retrying(lambda connection: _claimed(connection, claim))
         if row is None:
             return
         ended = False
         try:
-            self._play(row, claim, place)
+            self._play(row, claim, held_memory)
             ended = True
         finally:
             # A bug, a time limit or the end of this process. Releasing the claim lets the next worker begin at once.
             if not ended:
                 self.database.retrying(lambda connection: REPLAY_WORK.release(connection, claim))
 
-    def _play(self, row: ReplayRow, claim: Claim, place: ReplayPlace) -> None:
+    def _play(self, row: ReplayRow, claim: Claim, held_memory: HeldMemory) -> None:
         if row.attempts > ATTEMPTS_MAX:
             self._store(row, claim, {"status": "error", "error": INTERRUPTED})
             return
@@ -123,7 +123,7 @@ class ReplayPlayer:
         ):
             budget = self._budget(prepared, claim, progress, heartbeat)
             known = self._known(prepared)
-            ports = self._ports(prepared, progress, budget, heartbeat, known, place)
+            ports = self._ports(prepared, progress, budget, heartbeat, known, held_memory)
             result = replay(prepared.case, ports, pool.map, faults=prepared.faults)
             if budget.stopped and result.status != "failed":
                 result = structs.replace(result, status="cancelled")
@@ -165,7 +165,7 @@ class ReplayPlayer:
         budget: Budget,
         heartbeat: Heartbeat,
         known: KnownVerdicts,
-        place: ReplayPlace,
+        held_memory: HeldMemory,
     ) -> Ports:
         organization_id, content = prepared.row.organization_id, prepared.draft.content
         judge = self._judge(organization_id, prepared.judge, progress, budget)
@@ -174,7 +174,7 @@ class ReplayPlayer:
             ports = program_ports(prepared.program, judge, progress.note, interrupted, known)
             return replace(ports, proposed=prepared.proposed)
         metered = self._metered(organization_id, content.model, content.config, progress, budget)
-        model = replace(metered, reported=progress.answered_by, answered=AnsweredBytes(place.answered))
+        model = replace(metered, reported=progress.answered_by, answered=AnsweredBytes(held_memory.answered))
         return Ports(
             model=model,
             draft=prepared.draft,

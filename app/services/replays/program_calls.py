@@ -27,7 +27,7 @@ from app.replay.program import (
     settled_steps,
 )
 from app.replay.replies import Replies
-from app.services.replays.program_room import PER_MARK
+from app.services.replays.program_memory import PER_MARK
 from app.services.replays.program_store import BUSY, NO_TURN, ChangedMeanwhile, ProgramStore
 from app.services.replays.program_upstream import ProgramRequest, Upstream
 from app.services.runs.outcome import nok_status

@@ -28,7 +28,7 @@ from app.services.language_models.prices import PriceService
 from app.services.replays.budget import cost_reached, is_spent
 from app.services.replays.played_programs import KeptConversation, PlayedProgram, PlayedPrograms, repeated
 from app.services.replays.program_calls import Exchange, ExchangeOver, LiveProgram, PaidCalls
-from app.services.replays.program_room import ProgramRoom
+from app.services.replays.program_memory import ProgramMemory
 from app.services.replays.program_store import BUSY, NO_TURN, ChangedMeanwhile, ProgramStore
 from app.services.replays.program_tools import ToolLookup, ToolResult
 from app.services.replays.program_upstream import ProgramRequest, Upstream, model_of, snapshots_of
@@ -73,7 +73,7 @@ class ProgramRequests:
     providers: ProviderPort
     prices: PriceService
     credentials: CredentialService
-    room: ProgramRoom
+    memory: ProgramMemory
     call_timeout_s: float
     _keys: BoundedCache[RecordedKeys] = field(default_factory=partial(BoundedCache, KEYS_KEPT), init=False)
 
@@ -83,7 +83,7 @@ class ProgramRequests:
         Raises `Invalid` where the replay can't go on, `ProviderError`, `Conflict` when the turn has ended, and
         `Unavailable` without room in the memory of the process.
         """
-        with self.room.place(row) as grow:
+        with self.memory.hold(row) as grow:
             return self._chat(row, request, grow)
 
     def _chat(self, row: ProgramReplay, request: ProgramRequest, grow: Callable[[int], None]) -> Any:
@@ -117,14 +117,14 @@ class ProgramRequests:
             assert lookup.found  # noqa: S101 - the conversation ends with it
             return lookup.found
 
-        with self.room.place(row):
+        with self.memory.hold(row):
             return repeated(looked_up)
 
     def pass_on(self, row: ProgramReplay, request: ProgramRequest, path: str) -> Any:
         """Return the JSON of a model's answer that is no chat, such as embeddings; raises as `chat`."""
         if row.offline:
             raise Invalid(f"The replay is offline: {path} is no chat, and no other model is called.")
-        with self.room.place(row):
+        with self.memory.hold(row):
             return self._passed_on(row, request, path)
 
     def _passed_on(self, row: ProgramReplay, request: ProgramRequest, path: str) -> Any:

@@ -24,8 +24,8 @@ from app.services.runs.beginning import QUEUE_WAIT_S, Idempotency, NewRun, RunBe
 from app.services.runs.ending import RunEnding
 from app.services.runs.execution import Executor
 from app.services.runs.masking import RunMasking
+from app.services.runs.memory import RunMemory
 from app.services.runs.request import RunCommand, model_request, snapshot
-from app.services.runs.room import RunRoom
 from app.services.runs.sweeper import RunSweeper
 
 # Runs that one query reads for several waiting requests; a row may have megabytes.
@@ -46,7 +46,7 @@ class RunService:
     ending: RunEnding
     owners: Owners
     semaphore: FairSemaphore
-    room: RunRoom
+    memory: RunMemory
     _rows: Coalescer[int, RunRow | None] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -114,9 +114,9 @@ class RunService:
         """
         with ExitStack() as held:
             try:
-                held.enter_context(self.room.place(run_id))
+                held.enter_context(self.memory.hold(run_id))
             except NoFreePlace:
-                if self.room.stopping():
+                if self.memory.stopping():
                     raise
                 return False
             self.execute(run_id)

@@ -23,7 +23,7 @@ from app.services.search.turn_sizes import sizes_of
 from app.values.json import count_marks
 
 SMALL_BYTES, PART_BYTES, RECORD_BYTES = 256 * 1024, 64 * 1024 * 1024, 64 * 1024 * 1024
-"""Bytes of spans and log records: read without a place in `LargeReads`; of a part of a session; of a session."""
+"""Bytes of spans and log records: read without `LargeReads`; of a part of a session; of a session."""
 AT_ONCE_BYTES, SHARE_PERCENT, WAIT_S = 64 * 1024 * 1024, 25, 60.0
 """The bytes of sessions that a process reads at once, an organization's share, and how long a session waits."""
 MEMORY_PER_BYTE = 2
@@ -210,8 +210,8 @@ class LargeReads:
         )
 
     @contextmanager
-    def place(self, project_id: int, size: int) -> Iterator[None]:
-        """Hold the place of a session with so many bytes; raises `Unavailable` if none becomes free in time."""
+    def hold(self, project_id: int, size: int) -> Iterator[None]:
+        """Hold the memory of a session with so many bytes; raises `Unavailable` if not enough is free in time."""
         places = min(size, AT_ONCE_BYTES)
         with self._semaphore.hold(self.owners.of_project(project_id), wait_s=WAIT_S, places=places):
             yield

@@ -129,7 +129,7 @@ class SessionService:
         try:
             session = self._get(project_id, session_id, None, book)
         except NeedsPlace as needed:
-            with self.large.place(project_id, needed.size):
+            with self.large.hold(project_id, needed.size):
                 yield self._get(project_id, session_id, reading.RECORD_BYTES, book)
         else:
             yield session
@@ -145,7 +145,7 @@ class SessionService:
         try:
             beginning = self._beginning(project_id, session_id, turns_max, spans_max, None)
         except NeedsPlace as needed:
-            with self.large.place(project_id, needed.size):
+            with self.large.hold(project_id, needed.size):
                 yield self._beginning(project_id, session_id, turns_max, spans_max, reading.RECORD_BYTES)
         else:
             yield beginning

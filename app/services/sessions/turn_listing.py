@@ -144,7 +144,7 @@ class SessionPartService:
         try:
             return self._read_within(project_id, session_id, read, None)
         except NeedsPlace as needed:
-            with self.large.place(project_id, needed.size):
+            with self.large.hold(project_id, needed.size):
                 return self._read_within(project_id, session_id, read, reading.PART_BYTES)
 
     def _read_within(self, project_id: int, session_id: str, read: Callable[[StoredSession], T], most: int | None) -> T:

@@ -105,7 +105,7 @@ class SampleReader:
         if size + features <= SMALL_BYTES:
             yield self._read(periods, room, **owner)
         else:
-            with self.large.place(project_id, (room + features) * PLACES_PER_BYTE):
+            with self.large.hold(project_id, (room + features) * PLACES_PER_BYTE):
                 yield self._read(periods, room, **owner)
 
     def _read(self, periods: Sequence[Period], room: int, *, project_id: int, prompt_id: int) -> list[ReadSessions]:

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from app.concurrency.quotas import Quota, Shares
-from app.providers.answer_room import STEP_BYTES, AnswerPlace, AnswerRoom
+from app.providers.answer_memory import STEP_BYTES, AnswerMemory, HeldAnswer
 from app.providers.failures import ProviderFailure
 from tests.fakes.models import request
 from tests.fakes.upstream import Reply
@@ -14,31 +14,31 @@ LONG = " ".join(["x" * 1000] * (3 * STEP_BYTES // 1000))
 
 
 @pytest.fixture
-def room(models, monkeypatch):
-    room = AnswerRoom(Shares(Quota.of(100 * STEP_BYTES, 25)))
-    monkeypatch.setattr(models, "_room", room)
-    return room
+def memory(models, monkeypatch):
+    memory = AnswerMemory(Shares(Quota.of(100 * STEP_BYTES, 25)))
+    monkeypatch.setattr(models, "_memory", memory)
+    return memory
 
 
 @pytest.fixture
-def full(room):
-    """Fill the room until the end of the block."""
-    place = AnswerPlace(room, 0)
+def full(memory):
+    """Fill the memory until the end of the block."""
+    place = HeldAnswer(memory, 0)
     place.texts.grow(101 * STEP_BYTES)
     return place
 
 
-def test_a_long_answer_without_room_fails_and_a_short_one_does_not(upstream, ask, vendor, room, full):
+def test_a_long_answer_without_room_fails_and_a_short_one_does_not(upstream, ask, vendor, memory, full):
     upstream.script(Reply(text=LONG), Reply(text="Short."), Reply(text=LONG))
     with full:
         asked = request(upstream, vendor)
         with pytest.raises(ProviderFailure, match="too many long answers"):
             ask(asked)
         assert ask(asked).text == "Short."
-    assert room._shares.taken == 0
+    assert memory._shares.taken == 0
 
     assert ask(request(upstream, vendor)).text == LONG
-    assert room._shares.taken == 0
+    assert memory._shares.taken == 0
 
 
 def test_an_event_counts_before_its_end_has_come(upstream, models, full):
@@ -49,11 +49,11 @@ def test_an_event_counts_before_its_end_has_come(upstream, models, full):
         models.complete(asked)
 
 
-def test_text_that_waits_for_the_end_of_the_stream_is_free_again(upstream, models, room):
+def test_text_that_waits_for_the_end_of_the_stream_is_free_again(upstream, models, memory):
     """Blanks wait for what may be the beginning of thoughts."""
     upstream.script(Reply(raw=stream_of(" " * 2 * STEP_BYTES), headers={"content-type": "text/event-stream"}))
     models.stream(request(upstream, "CUSTOM_OPENAI_COMPATIBLE"), lambda event: None)
-    assert room._shares.taken == 0
+    assert memory._shares.taken == 0
 
 
 def stream_of(text):

@@ -12,10 +12,10 @@ import pytest
 from app.concurrency.quotas import FairSemaphore, Quota
 from app.errors import ProviderError
 from app.models.replays import find_replay
-from app.services.replays import program_calls, program_room
+from app.services.replays import program_calls, program_memory
+from app.services.replays.memory import PER_BYTE
 from app.services.replays.program_calls import Exchange
-from app.services.replays.program_room import PER_MARK, PER_TRANSCRIPT_BYTE, ProgramRoom
-from app.services.replays.room import PER_BYTE
+from app.services.replays.program_memory import PER_MARK, PER_TRANSCRIPT_BYTE, ProgramMemory
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
 from tests.integration.replays.recording import HOT
@@ -28,8 +28,8 @@ MEMBERS = [{"": number} for number in range(5_000)]
 
 
 @pytest.fixture
-def room(world: World) -> ProgramRoom:
-    return world.container.services.program_requests.room
+def memory(world: World) -> ProgramMemory:
+    return world.container.services.program_requests.memory
 
 
 def with_many_members() -> RecordedTurn:
@@ -37,30 +37,30 @@ def with_many_members() -> RecordedTurn:
 
 
 def test_a_request_counts_the_members_of_its_test_case_and_what_the_program_did(
-    world: World, room: ProgramRoom, upstream: Upstream
+    world: World, memory: ProgramMemory, upstream: Upstream
 ) -> None:
     _, program = begin(world, case_of(world, with_many_members())["id"], tools="program")
     row = world.container.services.programs.authenticate(program.token)
-    before = room._size(row)
+    before = memory._size(row)
     assert before > 2 * len(MEMBERS) * PER_MARK
     assert use(program, "weather", {"x": ["word"] * 100}).status_code == 200
 
     later = world.container.services.programs.authenticate(program.token)
-    assert room._size(later) == before + (later.size - row.size) * PER_TRANSCRIPT_BYTE > before
+    assert memory._size(later) == before + (later.size - row.size) * PER_TRANSCRIPT_BYTE > before
     with world.container.database.read() as connection:
         replay = find_replay(connection, project_id=row.project_id, replay_id=row.replay_id)
     assert replay is not None
-    text = room.sizes.of(replay.case_snapshot_id, replay.test_case_id).text
+    text = memory.sizes.of(replay.case_snapshot_id, replay.test_case_id).text
     assert before > text * PER_BYTE > 0
 
 
 def test_a_request_without_room_is_refused_and_one_that_has_ended_gives_its_room_back(
-    world: World, room: ProgramRoom, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+    world: World, memory: ProgramMemory, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, program = begin(world, case_of(world, with_many_members())["id"], tools="program")
-    size = room._size(world.container.services.programs.authenticate(program.token))
-    monkeypatch.setattr(room, "_semaphore", FairSemaphore(Quota(size + size // 2, size // 4, size * 2)))
-    monkeypatch.setattr(program_room, "WAIT_S", 0.05)
+    size = memory._size(world.container.services.programs.authenticate(program.token))
+    monkeypatch.setattr(memory, "_semaphore", FairSemaphore(Quota(size + size // 2, size // 4, size * 2)))
+    monkeypatch.setattr(program_memory, "WAIT_S", 0.05)
     held = Event()
     upstream.script(Reply(text=HOT.answer, held=held), HOT_TEXT)
 
@@ -73,17 +73,17 @@ def test_a_request_without_room_is_refused_and_one_that_has_ended_gives_its_room
         held.set()
         assert waiting.result().status_code == 200
 
-    assert room._semaphore._shares.taken == 0
+    assert memory._semaphore._shares.taken == 0
     assert program.ask("And tomorrow?").status_code == 200
 
 
 def test_answers_of_a_model_count_while_their_request_lasts(
-    world: World, room: ProgramRoom, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+    world: World, memory: ProgramMemory, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, program = begin(world, case_of(world, HOT)["id"])
     grown = list[int]()
-    add = room._semaphore.add
-    monkeypatch.setattr(room._semaphore, "add", lambda owner, size: (grown.append(size), add(owner, size)))
+    add = memory._semaphore.add
+    monkeypatch.setattr(memory._semaphore, "add", lambda owner, size: (grown.append(size), add(owner, size)))
     upstream.script(ASKS, HOT_TEXT)
 
     assert program.ask(HOT.user).status_code == 200
@@ -91,7 +91,7 @@ def test_answers_of_a_model_count_while_their_request_lasts(
     # Two answers, and the end of the request.
     assert len(grown) == 3
     assert sum(grown) == 0
-    assert room._semaphore._shares.taken == 0
+    assert memory._semaphore._shares.taken == 0
 
 
 def test_answers_of_too_many_members_end_the_request(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,8 +13,8 @@ from app.concurrency.quotas import FairSemaphore, Quota
 from app.errors import Unavailable
 from app.models import case_snapshots
 from app.models.replays import get_replays
-from app.services.replays import room
-from app.services.replays.room import PER_BYTE, ReplayPlace
+from app.services.replays import memory
+from app.services.replays.memory import PER_BYTE, HeldMemory
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
 from tests.integration.replays.recording import RecordedTurn, finished, make_case, prompt, record, start
@@ -29,7 +29,7 @@ SAID = Reply(text="You are welcome.")
 def semaphore(world: World, monkeypatch: pytest.MonkeyPatch) -> FairSemaphore:
     """Let the world's worker have room for a single replay; further tests have the same world."""
     only = FairSemaphore(Quota(1, 1, 1))
-    monkeypatch.setattr(world.container.services.replay_player.room, "_semaphore", only)
+    monkeypatch.setattr(world.container.services.replay_player.memory, "_semaphore", only)
     return only
 
 
@@ -83,7 +83,7 @@ def test_a_replay_without_room_is_not_claimed_and_goes_back_to_the_queue(
     semaphore: FairSemaphore,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(room, "WAIT_S", 0.0)
+    monkeypatch.setattr(memory, "WAIT_S", 0.0)
     upstream.script(*[SAID] * 2)
     with semaphore.hold(0, wait_s=0):
         sent = start(world, case_id)
@@ -112,7 +112,7 @@ def test_a_wide_test_case_counts_each_of_its_characters_as_four_bytes(world: Wor
         replay_id = waiting(world, make_case(world, record(world, prompt(world), [turn]))["id"])
         with world.container.database.read() as connection:
             row = get_replays(connection, ids=[replay_id])[0]
-        sizes.append(world.container.services.replay_player.room._size(row))
+        sizes.append(world.container.services.replay_player.memory._size(row))
     narrow, wide = sizes
     assert 20_000 < narrow < 25_000
     assert 3.9 * narrow < wide < 4.1 * narrow
@@ -133,13 +133,13 @@ def test_the_size_of_a_snapshot_is_read_once_for_all_of_its_replays(
     replay_ids = [waiting(world, recorded_id) for _ in range(3)]
     with world.container.database.read() as connection:
         rows = get_replays(connection, ids=replay_ids)
-    sizes = [world.container.services.replay_player.room._size(row) for row in rows]
+    sizes = [world.container.services.replay_player.memory._size(row) for row in rows]
     assert (len(rows), len(set(sizes)), len(reads)) == (3, 1, 1)
 
 
 def test_what_a_model_answers_counts_beyond_the_size_of_the_test_case() -> None:
     grown: list[int] = []
-    place = ReplayPlace(1000, grown.append)
+    place = HeldMemory(1000, grown.append)
     for size in (600, 300, 300, 50):
         place.answered(size)
     assert (grown, place.grown) == ([200 * PER_BYTE, 50 * PER_BYTE], 250 * PER_BYTE)
@@ -152,5 +152,5 @@ def test_the_room_of_a_replay_is_free_after_it(
 ) -> None:
     upstream.script(*[Reply(text="long " * 10_000)] * 2)
     assert finished(world, start(world, case_id))["status"] in ("passed", "failed", "needs_review")
-    shares = world.container.services.replay_player.room._semaphore._shares
-    wait_until(lambda: shares.taken == 0, "the worker has given the room back")
+    shares = world.container.services.replay_player.memory._semaphore._shares
+    wait_until(lambda: shares.taken == 0, "the worker has given the memory back")

@@ -11,7 +11,7 @@ import pytest
 from app.concurrency.quotas import FairSemaphore, NoFreePlace, Quota
 from app.models import runs
 from app.models.data_policies import DataPolicy
-from app.services.runs import RunCommand, RunService, room
+from app.services.runs import RunCommand, RunService, memory
 from app.services.runs.beginning import TOGETHER_MAX
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
@@ -28,7 +28,7 @@ MODEL = "gpt-4o-mini"
 def semaphore(world: World, monkeypatch: pytest.MonkeyPatch) -> FairSemaphore:
     """Let the world's worker have room for a single large run; further tests have the same world."""
     only = FairSemaphore(Quota(1, 1, 1))
-    monkeypatch.setattr(world.container.services.runs.room, "_semaphore", only)
+    monkeypatch.setattr(world.container.services.runs.memory, "_semaphore", only)
     return only
 
 
@@ -66,13 +66,13 @@ def test_a_large_run_waits_until_another_one_has_ended_and_a_small_one_does_not(
     answer.set()
     wait_until(lambda: status(world, second) == "done", "the second run")
     assert status(world, first) == "done"
-    wait_until(lambda: semaphore._shares.taken == 0, "the worker has given the room back")
+    wait_until(lambda: semaphore._shares.taken == 0, "the worker has given the memory back")
 
 
 def test_a_run_without_room_goes_back_to_the_queue(
     world: World, semaphore: FairSemaphore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(room, "WAIT_S", 0.0)
+    monkeypatch.setattr(memory, "WAIT_S", 0.0)
     refused, execute_large = list[int](), RunService.execute_large
 
     def noting(service: RunService, run_id: int) -> bool:
@@ -92,9 +92,9 @@ def test_a_large_run_that_waits_for_room_is_not_claimed_by_a_process_that_ends(
     world: World, service: RunService, semaphore: FairSemaphore
 ) -> None:
     run_id = not_sent(world)
-    ending = replace(service.room, stopping=lambda: True)
+    ending = replace(service.memory, stopping=lambda: True)
     ending._semaphore = semaphore
-    with semaphore.hold(0, wait_s=0), pytest.raises(NoFreePlace), ending.place(run_id):
+    with semaphore.hold(0, wait_s=0), pytest.raises(NoFreePlace), ending.hold(run_id):
         pass
     assert status(world, run_id) == "queued"
 
@@ -126,7 +126,7 @@ def test_the_size_has_the_files_and_the_texts(world: World) -> None:
     answer = run(world, prompt(world), "y" * 30_000, files=[file])
     with world.container.database.read() as connection:
         (row,) = runs.find_runs(connection, run_ids=[record(world, answer)["id"]])
-    assert 130_000 < room.size_of(row) < 135_000
+    assert 130_000 < memory.size_of(row) < 135_000
 
 
 def test_what_is_sealed_counts_twice(world: World) -> None:
@@ -137,4 +137,4 @@ def test_what_is_sealed_counts_twice(world: World) -> None:
     with world.container.database.read() as connection:
         rows = {row.id: row for row in runs.find_runs(connection, run_ids=[open_id, sealed_id])}
     assert rows[sealed_id].request.sealed
-    assert room.size_of(rows[sealed_id]) > 1.9 * room.size_of(rows[open_id])
+    assert memory.size_of(rows[sealed_id]) > 1.9 * memory.size_of(rows[open_id])

@@ -150,13 +150,13 @@ def test_large_sessions_are_in_memory_up_to_a_number_of_bytes_and_small_ones_do_
 ) -> None:
     large = stored(world, *[LONG] * 4)
     reads = world.container.services.sessions.large
-    with reads.place(world.project_id, reading.AT_ONCE_BYTES - 4 * len(LONG)):
+    with reads.hold(world.project_id, reading.AT_ONCE_BYTES - 4 * len(LONG)):
         refused = record(world, large)
         page = admin.open(f"{admin.base}/sessions/{large}")
         assert (refused.status_code, page.status_code) == (503, 503)
         assert "Retry-After" in refused.headers
 
-    with reads.place(world.project_id, reading.AT_ONCE_BYTES - 5 * len(LONG)):
+    with reads.hold(world.project_id, reading.AT_ONCE_BYTES - 5 * len(LONG)):
         assert [record(world, large).status_code for _ in range(8)] == [200] * 8
 
 

@@ -190,7 +190,7 @@ def test_wide_features_count_as_sessions_that_a_process_reads_at_once(
         least=1,
     )
 
-    with services.sessions.large.place(suite.world.project_id, sessions_reading.AT_ONCE_BYTES):
+    with services.sessions.large.hold(suite.world.project_id, sessions_reading.AT_ONCE_BYTES):
         refused = [
             suite.world.get(f"/api/v1/suites/{suite.id}/coverage"),
             suite.world.post(f"/api/v1/prompts/{suite.prompt_id}/suite-proposals", json={"suite": "release"}),

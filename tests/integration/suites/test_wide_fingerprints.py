@@ -119,7 +119,7 @@ def test_what_suites_read_counts_as_sessions_that_a_process_reads_at_once(
     since = datetime.now(UTC) - timedelta(days=60)
     services = world.container.services
 
-    with services.sessions.large.place(world.project_id, sessions_reading.AT_ONCE_BYTES - 1):
+    with services.sessions.large.hold(world.project_id, sessions_reading.AT_ONCE_BYTES - 1):
         refused = [world.get(path), world.post(proposals), admin.open(page)]
         assert [answer.status_code for answer in refused] == [503] * 3
         with pytest.raises(Unavailable):
@@ -135,6 +135,6 @@ def test_a_few_ordinary_sessions_do_not_wait(world: World, monkeypatch: pytest.M
     monkeypatch.setattr(sessions_reading, "WAIT_S", 0.05)
     prompt_id = traffic(world, (SEARCH, 3))
     suite_id = suite_of(world, prompt_id)
-    with world.container.services.sessions.large.place(world.project_id, sessions_reading.AT_ONCE_BYTES):
+    with world.container.services.sessions.large.hold(world.project_id, sessions_reading.AT_ONCE_BYTES):
         assert world.get(f"/api/v1/suites/{suite_id}/coverage").json["share"] == 0
         assert proposal(world, prompt_id)["sessions"] == 3

@@ -16,7 +16,7 @@ from app.metrics import Metrics
 from app.metrics.registry import SHARE_REFUSED
 from app.models import replays
 from app.models.program_replays import ProgramReplay
-from app.services.replays.room import PER_BYTE, CaseSizes
+from app.services.replays.memory import PER_BYTE, CaseSizes
 
 AT_ONCE_BYTES, SHARE_PERCENT = 192 * 1024 * 1024, 25
 """Memory of such requests of a process, and the percentage that only further organizations can use."""
@@ -28,8 +28,8 @@ WAIT_S = 10.0
 
 
 @dataclass(slots=True, kw_only=True)
-class ProgramRoom:
-    """The room for requests of programs in a process."""
+class ProgramMemory:
+    """The memory of a process for requests of programs."""
 
     database: Database
     metrics: Metrics
@@ -43,10 +43,10 @@ class ProgramRoom:
         )
 
     @contextmanager
-    def place(self, row: ProgramReplay) -> Iterator[Callable[[int], None]]:
-        """Hold the place of a request; yield a function that counts further bytes of memory until the block ends.
+    def hold(self, row: ProgramReplay) -> Iterator[Callable[[int], None]]:
+        """Hold the memory of a request; yield a function that counts further bytes of memory until the block ends.
 
-        Raises `Unavailable` if no place becomes free in time.
+        Raises `Unavailable` if not enough is free in time.
         """
         grown = list[int]()
 

@@ -18,14 +18,14 @@ STEP_BYTES = 64 * 1024
 
 
 @dataclass(slots=True)
-class AnswerRoom:
-    """The room for answers in a process."""
+class AnswerMemory:
+    """The memory of a process for answers."""
 
     _shares: Shares = field(default_factory=lambda: Shares(Quota.of(AT_ONCE_BYTES, SHARE_PERCENT)))
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     def count(self, organization_id: int, size: int) -> None:
-        """Count so many bytes more; raises `ProviderFailure` if there is no room for them."""
+        """Count so many bytes more; raises `ProviderFailure` if too much is held."""
         with self._lock:
             admitted = self._shares.take(organization_id, size)
         if not admitted:
@@ -36,42 +36,42 @@ class AnswerRoom:
             self._shares.release(organization_id, size)
 
 
-class AnswerPlace:
+class HeldAnswer:
     """What one answer of an organization has in memory, until the end of the block.
 
     `received` are bytes that are not read yet, `texts` what was read.
     """
 
-    __slots__ = ("_organization_id", "_room", "held", "received", "texts")
+    __slots__ = ("_memory", "_organization_id", "held", "received", "texts")
 
-    def __init__(self, room: AnswerRoom, organization_id: int) -> None:
-        self._room, self._organization_id = room, organization_id
+    def __init__(self, memory: AnswerMemory, organization_id: int) -> None:
+        self._memory, self._organization_id = memory, organization_id
         self.held = 0
         self.received, self.texts = AnswerPart(self), AnswerPart(self)
 
-    def __enter__(self) -> AnswerPlace:
+    def __enter__(self) -> HeldAnswer:
         return self
 
     def __exit__(self, *_: object) -> None:
         if self.held:
-            self._room.release(self._organization_id, self.held)
+            self._memory.release(self._organization_id, self.held)
 
     def count(self, size: int) -> None:
-        """Count so many bytes more; raises as `AnswerRoom.count`."""
-        self._room.count(self._organization_id, size)
+        """Count so many bytes more; raises as `AnswerMemory.count`."""
+        self._memory.count(self._organization_id, size)
         self.held += size
 
 
 class AnswerPart:
     """A part of an answer, which is counted up to `until` bytes."""
 
-    __slots__ = ("_place", "until")
+    __slots__ = ("_held_answer", "until")
 
-    def __init__(self, place: AnswerPlace) -> None:
-        self._place, self.until = place, STEP_BYTES
+    def __init__(self, held_answer: HeldAnswer) -> None:
+        self._held_answer, self.until = held_answer, STEP_BYTES
 
     def grow(self, size: int) -> None:
-        """Count a part that has more than `until` bytes now; raises as `AnswerRoom.count`."""
+        """Count a part that has more than `until` bytes now; raises as `AnswerMemory.count`."""
         more = -(-(size - self.until) // STEP_BYTES) * STEP_BYTES
-        self._place.count(more)
+        self._held_answer.count(more)
         self.until += more

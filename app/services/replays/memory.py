@@ -30,7 +30,7 @@ LARGE_BYTES = 1024 * 1024
 SIZES_KEPT = 10_000
 """Snapshots of test cases of which a process remembers the size."""
 WAIT_S = 600.0
-"""The time after which a replay that waits for room goes back to the queue."""
+"""The time after which a replay that waits for memory goes back to the queue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class CaseSizes:
 
     def of(self, snapshot_id: int | None, test_case_id: int) -> CaseSize:
         """Return the size of a snapshot, or of the test case for a replay of an older release, which has none."""
-        # One at a time: the memory of a text counts only when its replay has a place, and the place needs the size.
+        # One at a time: the memory of a text counts only once its replay holds it, which needs the size.
         with self._reading:
             known = None if snapshot_id is None else self._known.get(snapshot_id)
             if known is None:
@@ -69,8 +69,8 @@ class CaseSizes:
 
 
 @dataclass(slots=True)
-class ReplayPlace:
-    """The memory of one replay. The place has room for `included` bytes of answers.
+class HeldMemory:
+    """The memory of one replay, which includes `included` bytes of answers.
 
     Beyond these, `grow` is called with the memory for further answers; `grown` is the sum.
     """
@@ -91,8 +91,8 @@ class ReplayPlace:
 
 
 @dataclass(slots=True, kw_only=True)
-class ReplayRoom:
-    """The room for replays in a process."""
+class ReplayMemory:
+    """The memory of a process for replays."""
 
     sizes: CaseSizes
     _semaphore: FairSemaphore = field(
@@ -100,19 +100,19 @@ class ReplayRoom:
     )
 
     @contextmanager
-    def place(self, row: ReplayRow, *, stopping: Callable[[], bool]) -> Iterator[ReplayPlace]:
-        """Hold the place of a replay; raises `Unavailable` if none becomes free in time, or if the process ends."""
+    def hold(self, row: ReplayRow, *, stopping: Callable[[], bool]) -> Iterator[HeldMemory]:
+        """Hold the memory of a replay. Raises `Unavailable` if not enough is free in time, or if the process ends."""
         size = self._size(row)
         places = min(size * PER_BYTE, AT_ONCE_BYTES)
         with self._semaphore.hold(row.organization_id, wait_s=WAIT_S, places=places, stopping=stopping):
-            place = ReplayPlace(size, lambda more: self._semaphore.add(row.organization_id, more))
+            held_memory = HeldMemory(size, lambda more: self._semaphore.add(row.organization_id, more))
             try:
-                yield place
+                yield held_memory
             finally:
                 if size >= LARGE_BYTES:
                     # The parts of a replay refer to each other, and Python collects by the number of objects.
                     gc.collect()
-                self._semaphore.add(row.organization_id, -place.grown)
+                self._semaphore.add(row.organization_id, -held_memory.grown)
 
     def _size(self, row: ReplayRow) -> int:
         """Return the memory of what a replay plays, and of the transcript of a program."""

@@ -23,12 +23,12 @@ AT_ONCE_BYTES, SHARE_PERCENT = 192 * 1024 * 1024, 25
 PER_BYTE = 4
 """Bytes of memory for each byte of files and texts: for their JSON in Base64, and for its copies in the client."""
 WAIT_S = 30.0
-"""The time after which a run that waits for room goes back to the queue."""
+"""The time after which a run that waits for memory goes back to the queue."""
 
 
 @dataclass(slots=True, kw_only=True)
-class RunRoom:
-    """The room for large runs in a process; `stopping` is true once the process ends."""
+class RunMemory:
+    """The memory of a process for large runs; `stopping` is true once the process ends."""
 
     database: Database
     stopping: Callable[[], bool]
@@ -38,8 +38,8 @@ class RunRoom:
     _reading: Lock = field(default_factory=Lock, init=False)
 
     @contextmanager
-    def place(self, run_id: int) -> Iterator[None]:
-        """Hold the place of a run. Raises `NoFreePlace` if none becomes free in time, or if the process ends."""
+    def hold(self, run_id: int) -> Iterator[None]:
+        """Hold the memory of a run. Raises `NoFreePlace` if not enough is free in time, or if the process ends."""
         organization_id, size = self._measured(run_id)
         places = min(size * PER_BYTE, AT_ONCE_BYTES)
         with self._semaphore.hold(organization_id, wait_s=WAIT_S, places=places, stopping=self.stopping):
@@ -47,7 +47,7 @@ class RunRoom:
 
     def _measured(self, run_id: int) -> tuple[int, int]:
         """Return the run's organization, and its size; 0 for one that no worker will execute."""
-        # One at a time: the memory of a run counts only when it has a place, and the place needs the size.
+        # One at a time: the memory of a run counts only once it is held, which needs the size.
         with self._reading:
             with self.database.read() as connection:
                 row = next(iter(runs.find_runs(connection, run_ids=[run_id])), None)

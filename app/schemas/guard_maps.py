@@ -18,7 +18,7 @@ from app.schemas.replays import ReplayProgress, StartSchema
 from app.schemas.suites import LeftOutSchema
 from app.services.experiments.guard_maps import CASES_MAX, TEXT_MAX, MapForecast, MappedSentence, MapView, NewMap
 from app.services.experiments.guard_plan import DETECT, REPLAYS_DEFAULT
-from app.services.experiments.standing import REPLAYS_MAX
+from app.services.experiments.replayed_experiment import REPLAYS_MAX
 from app.services.suites.accepting import PICKS_MAX
 from app.values.page_urls import page_url
 

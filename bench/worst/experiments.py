@@ -9,7 +9,7 @@ from sqlalchemy import func, insert, select, update
 
 from app.models import experiments, judge_audits
 from app.services.experiments.findings import ARGUMENTS_BYTES, MOST_VIOLATIONS
-from app.services.experiments.standing import REPLAYS_MAX
+from app.services.experiments.replayed_experiment import REPLAYS_MAX
 from bench.worst.rows import add_rows, copy_row
 from bench.worst.stage import Size, Stage
 from tests.support.waiting import wait_until

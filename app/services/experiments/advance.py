@@ -23,11 +23,11 @@ from app.models import experiment_replays, experiments
 from app.models.experiments import ExperimentRow
 from app.models.replays import add_replays
 from app.models.webhook_deliveries import add_event
-from app.services.experiments.comparison_steps import ComparisonSteps, standing_of
+from app.services.experiments.comparison_steps import ComparisonSteps, replayed_experiment
 from app.services.experiments.guard_plan import open_question
-from app.services.experiments.map_steps import MapSteps, map_standing_of
+from app.services.experiments.map_steps import MapSteps, replayed_map
 from app.services.experiments.mutant_contents import MutantContents
-from app.services.experiments.standing import Wanted
+from app.services.experiments.replayed_experiment import WantedReplay
 from app.services.experiments.steps import NextStep, Steps
 from app.services.experiments.watch import note_ended
 from app.timestamps import Now
@@ -96,8 +96,8 @@ class ExperimentAdvancer:
 
     def _steps(self, connection: Connection, row: ExperimentRow) -> Steps:
         if row.kind == "guard_map":
-            return MapSteps(map_standing_of(connection, row), self.mutants)
-        return ComparisonSteps(standing_of(connection, row))
+            return MapSteps(replayed_map(connection, row), self.mutants)
+        return ComparisonSteps(replayed_experiment(connection, row))
 
     def cancel(self, experiment_id: int, *, reason: str | None = None) -> bool:
         """End the experiment with its present results and no verdict; False if it had already ended."""
@@ -141,21 +141,21 @@ class ExperimentAdvancer:
         added = self.database.retrying(partial(self._store, steps=steps, step=step))
         if step.end is not None and added is not None:
             outcome = step.end.get("verdict") or step.end["status"]
-            log.info("experiment", experiment_id=steps.standing.plan.row.id, outcome=outcome)
+            log.info("experiment", experiment_id=steps.experiment.plan.row.id, outcome=outcome)
             self.metrics.count(steps.metric, outcome)
-            if steps.standing.plan.numbers.watched_by is not None:
+            if steps.experiment.plan.parameters.watched_by is not None:
                 self.metrics.count(WATCH_RUNS, outcome)
         return added
 
     def _store(self, connection: Connection, steps: Steps, step: NextStep) -> list[int] | None:
-        standing, now = steps.standing, self.now()
-        row = standing.plan.row
+        experiment, now = steps.experiment, self.now()
+        row = experiment.plan.row
         experiment_id = row.id
         if not experiments.lock_unfinished(connection, experiment_id=experiment_id):
             return None
-        if experiment_replays.count_replays(connection, experiment_id=experiment_id) != len(standing.replays):
+        if experiment_replays.count_replays(connection, experiment_id=experiment_id) != len(experiment.replays):
             return None
-        done = standing.ended + len(step.reused)
+        done = experiment.ended + len(step.reused)
         if step.end is None and step.stopped:
             stopped = step.stopped
             done += experiment_replays.cancel_replays(connection, experiment_id=experiment_id, arms=stopped, now=now)
@@ -169,8 +169,8 @@ class ExperimentAdvancer:
         if step.end is not None:
             key = {"project_id": row.project_id, "prompt_id": row.prompt_id}
             add_event(connection, now, steps.event, _event(steps, step.end), **key)
-            note_ended(connection, standing, now)
-        room = max(0, IN_WORK_MAX - standing.in_work)
+            note_ended(connection, experiment, now)
+        room = max(0, IN_WORK_MAX - experiment.in_work)
         played = self._add(connection, steps, step.added[:room])
         links = [
             {"experiment_id": experiment_id, **_link(wanted, replay_id), "reused": reused}
@@ -179,14 +179,16 @@ class ExperimentAdvancer:
         ]
         experiment_replays.add_replays(connection, links)
         # A program asks for its replays; workers get all others.
-        return [] if standing.plan.is_program else [replay_id for _, replay_id in played]
+        return [] if experiment.plan.is_program else [replay_id for _, replay_id in played]
 
-    def _add(self, connection: Connection, steps: Steps, added: Sequence[Wanted]) -> list[tuple[Wanted, int]]:
+    def _add(
+        self, connection: Connection, steps: Steps, added: Sequence[WantedReplay]
+    ) -> list[tuple[WantedReplay, int]]:
         """Add replays; returns each with its id."""
         setups = steps.setups(connection, {wanted.series.arm for wanted in added})
         played = []
         for wanted in added:
-            columns = steps.standing.plan.case(wanted.series).columns
+            columns = steps.experiment.plan.case(wanted.series).columns
             (replay_id,) = add_replays(connection, setups[wanted.series.arm], [columns], now=self.now())
             played.append((wanted, replay_id))
         return played
@@ -194,7 +196,7 @@ class ExperimentAdvancer:
 
 def _event(steps: Steps, end: Mapping[str, Any]) -> dict[str, Any]:
     """Return the event of an experiment's end for webhooks."""
-    row, reason = steps.standing.plan.row, end.get("reason")
+    row, reason = steps.experiment.plan.row, end.get("reason")
     if end["status"] == "error":
         reason = steps.public_reason(reason)
     return {
@@ -205,7 +207,7 @@ def _event(steps: Steps, end: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _link(wanted: Wanted, replay_id: int) -> dict[str, int]:
+def _link(wanted: WantedReplay, replay_id: int) -> dict[str, int]:
     series = wanted.series
     return {
         "arm": series.arm,

@@ -24,7 +24,7 @@ REMOVED = "The audit of the judge was removed."
 
 def audit_of(connection: Connection, plan: Plan) -> JudgeAuditRow | None:
     """Return the audit of the judge; None for an experiment of an earlier release, or once it is removed."""
-    audit_id = plan.numbers.audit_id
+    audit_id = plan.parameters.audit_id
     if audit_id is None:
         return None
     return judge_audits.find_audit(connection, project_id=plan.row.project_id, audit_id=audit_id)
@@ -38,7 +38,7 @@ def waits_for(audit: JudgeAuditRow | None, decisions: Decisions) -> bool:
 
 def audited(decisions: Decisions, plan: Plan, audit: JudgeAuditRow | None) -> Decisions:
     """Return the decisions; a passed one is inconclusive if the audit shows that the judge lets errors pass."""
-    least = plan.numbers.min_judge_caught
+    least = plan.parameters.min_judge_caught
     if audit is None or audit.figures is None or not lets_pass(convert(audit.figures, AuditFigures), least):
         return decisions
     sentence = (sentence_of(audit) or "").rstrip(".")

@@ -20,28 +20,28 @@ from app.services.audits.service import sentence_of
 from app.services.experiments.audits import Decisions, audit_of, audited, waits_for
 from app.services.experiments.findings import SummaryAudit, findings_of, ranked_arms, summary_of
 from app.services.experiments.plan import BASELINE, CANDIDATE, Plan
-from app.services.experiments.standing import Standing
+from app.services.experiments.replayed_experiment import ReplayedExperiment
 from app.services.experiments.steps import NextStep, reusable
 
 NO_EARLIER = "earlier results of the baseline had been removed, and its program was not there to be played"
 NO_RESULT = "No replay of one side has a result: see the experiment's page for the reason."
 
 
-def standing_of(connection: Connection, row: ExperimentRow) -> Standing:
+def replayed_experiment(connection: Connection, row: ExperimentRow) -> ReplayedExperiment:
     contents = experiments.contents_of(connection, experiment_id=row.id)
-    return Standing(Plan.of(row, contents), experiment_replays.played_of(connection, experiment_id=row.id))
+    return ReplayedExperiment(Plan.of(row, contents), experiment_replays.played_of(connection, experiment_id=row.id))
 
 
 def current_summary(
-    connection: Connection, standing: Standing, decisions: Decisions, audit: JudgeAuditRow | None = None
+    connection: Connection, experiment: ReplayedExperiment, decisions: Decisions, audit: JudgeAuditRow | None = None
 ) -> dict[str, Any]:
     """Return the summary of the results so far, as JSON; `audit` is that of the judge, by default read now."""
-    audit = audit or audit_of(connection, standing.plan)
+    audit = audit or audit_of(connection, experiment.plan)
 
     def violations(replay_id: int) -> list[dict[str, Any]]:
         return experiment_replays.violations_of(connection, replay_id=replay_id)
 
-    summary = summary_of(standing, decisions, violations)
+    summary = summary_of(experiment, decisions, violations)
     if audit:
         summary = structs.replace(summary, judge_audit=SummaryAudit(audit.id, sentence_of(audit)))
     document: dict[str, Any] = to_builtins(summary)
@@ -56,37 +56,37 @@ class ComparisonSteps:
     event: ClassVar[WebhookEvent] = WebhookEvent.EXPERIMENT_FINISHED
     id_name: ClassVar[str] = "experimentId"
 
-    standing: Standing
+    experiment: ReplayedExperiment
 
     def next(self, connection: Connection, most: int, now: datetime) -> NextStep:
-        standing, outlook = self.standing, self.standing.outlook
-        audit, wanted = audit_of(connection, standing.plan), outlook.wanted
-        decisions = audited(outlook.decisions, standing.plan, audit)
-        summary = current_summary(connection, standing, decisions, audit)
-        step = NextStep(len(standing.replays) + len(wanted), summary, stopped=standing.violated_arms)
+        experiment, outlook = self.experiment, self.experiment.outlook
+        audit, wanted = audit_of(connection, experiment.plan), outlook.wanted
+        decisions = audited(outlook.decisions, experiment.plan, audit)
+        summary = current_summary(connection, experiment, decisions, audit)
+        step = NextStep(total=len(experiment.replays) + len(wanted), summary=summary, stopped=experiment.violated_arms)
         if outlook.fruitless is not None:
             reason = self._no_result(connection, outlook.fruitless)
             return replace(step, end=self._end(decisions, status="error", reason=reason))
         if outlook.is_decided:
             if waits_for(audit, decisions):
                 return step  # the end of the audit advances the experiment
-            best = next(iter(ranked_arms(standing.plan, decisions)))
+            best = next(iter(ranked_arms(experiment.plan, decisions)))
             return replace(step, end=self._finished(decisions, best))
-        if reused := reusable(connection, standing, wanted, self._earlier, now):
+        if reused := reusable(connection, experiment, wanted, self._earlier, now):
             return replace(step, reused=reused)
-        playable = [replay for replay in wanted if not standing.plan.has_only_earlier(replay.series.arm)]
-        if not playable and not standing.in_work:
-            return replace(step, end=self._finished(standing.decisions(NO_EARLIER), CANDIDATE))
+        playable = [replay for replay in wanted if not experiment.plan.has_only_earlier(replay.series.arm)]
+        if not playable and not experiment.in_work:
+            return replace(step, end=self._finished(experiment.decisions(NO_EARLIER), CANDIDATE))
         return replace(step, added=playable)
 
     def cancelled(self, connection: Connection, reason: str | None) -> NextStep:
-        decisions = self.standing.decisions()
-        summary = current_summary(connection, self.standing, decisions)
+        decisions = self.experiment.decisions()
+        summary = current_summary(connection, self.experiment, decisions)
         end = self._end(decisions, status="cancelled", reason=reason)
-        return NextStep(len(self.standing.replays), summary, end=end)
+        return NextStep(total=len(self.experiment.replays), summary=summary, end=end)
 
     def setups(self, connection: Connection, arms: Collection[int]) -> Mapping[int, ReplaySetup]:
-        return {arm: self.standing.plan.setup(arm) for arm in arms}
+        return {arm: self.experiment.plan.setup(arm) for arm in arms}
 
     def public_reason(self, reason: str | None) -> str | None:
         return NO_RESULT
@@ -94,14 +94,14 @@ class ComparisonSteps:
     @property
     def _earlier(self) -> Mapping[int, int]:
         """The contents of the arms that may have earlier results."""
-        plan = self.standing.plan
-        if plan.numbers.reuse:
+        plan = self.experiment.plan
+        if plan.parameters.reuse:
             return plan.snapshots
         return {arm: snapshot for arm, snapshot in plan.snapshots.items() if plan.has_only_earlier(arm)}
 
     def _no_result(self, connection: Connection, arm: int) -> str:
-        standing = self.standing
-        replay_ids = [row.replay_id for row in standing.replays if row.arm == standing.plan.played_arms[arm]]
+        experiment = self.experiment
+        replay_ids = [row.replay_id for row in experiment.replays if row.arm == experiment.plan.played_arms[arm]]
         error = experiment_replays.first_error(connection, replay_ids=replay_ids)
         side = "baseline" if arm == BASELINE else "candidate"
         return f"No replay of the {side} has a result: {error or 'they were cancelled or removed.'}"
@@ -113,4 +113,4 @@ class ComparisonSteps:
 
     def _end(self, decisions: Decisions, **values: Any) -> dict[str, Any]:
         """Return the columns of an end."""
-        return {**values, "result": to_builtins(findings_of(self.standing, decisions))}
+        return {**values, "result": to_builtins(findings_of(self.experiment, decisions))}

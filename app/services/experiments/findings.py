@@ -19,7 +19,7 @@ from app.models.replays import CandidateKind
 from app.models.runs import StoredCost
 from app.replay.findings import ViolationKind
 from app.services.experiments.plan import BASELINE, FIRST_MODEL, Plan
-from app.services.experiments.standing import UNDECIDED, Standing, latency_ms
+from app.services.experiments.replayed_experiment import UNDECIDED, ReplayedExperiment, latency_ms
 from app.services.replays.frozen import FrozenCase
 from app.values.structs import convert
 
@@ -172,14 +172,14 @@ def present(stored: Mapping[str, Any] | None, kind: type[Summary | Findings]) ->
 Violations = Callable[[int], Iterable[Mapping[str, Any]]]
 
 
-def summary_of(standing: Standing, decisions: Mapping[int, Decision], violations: Violations) -> Summary:
+def summary_of(experiment: ReplayedExperiment, decisions: Mapping[int, Decision], violations: Violations) -> Summary:
     """Return the summary of the results so far; `violations` returns the violations of a replay, as JSON."""
-    arms = ranked_arms(standing.plan, decisions)
-    decision, played = decisions[next(iter(arms))], [replay for replay in standing.replays if not replay.reused]
+    arms = ranked_arms(experiment.plan, decisions)
+    decision, played = decisions[next(iter(arms))], [replay for replay in experiment.replays if not replay.reused]
     return Summary(
         classes=Counter(decision.classes),
-        reused=len(standing.replays) - len(played),
-        violations=tuple(islice(_violations(standing, next(iter(arms)), violations), MOST_VIOLATIONS)),
+        reused=len(experiment.replays) - len(played),
+        violations=tuple(islice(_violations(experiment, next(iter(arms)), violations), MOST_VIOLATIONS)),
         detectable=decision.detectable,
         p_value=decision.p_value,
         tokens=_tokens(played),
@@ -187,7 +187,7 @@ def summary_of(standing: Standing, decisions: Mapping[int, Decision], violations
         blind=len(decision.blind),
         sighted=decision.sighted,
         candidates=tuple(
-            _candidate(standing, arm, rank, decisions[arm]) for arm, rank in arms.items() if standing.plan.named
+            _candidate(experiment, arm, rank, decisions[arm]) for arm, rank in arms.items() if experiment.plan.named
         ),
     )
 
@@ -199,8 +199,8 @@ def ranked_arms(plan: Plan, decisions: Mapping[int, Decision]) -> dict[int, int]
     return dict(sorted(by_arm.items(), key=lambda pair: pair[1]))
 
 
-def _candidate(standing: Standing, arm: int, rank: int, decision: Decision) -> CandidateSummary:
-    named = standing.plan.named[arm]
+def _candidate(experiment: ReplayedExperiment, arm: int, rank: int, decision: Decision) -> CandidateSummary:
+    named = experiment.plan.named[arm]
     return CandidateSummary(
         name=named.name,
         rank=rank,
@@ -212,31 +212,31 @@ def _candidate(standing: Standing, arm: int, rank: int, decision: Decision) -> C
         classes=Counter(decision.classes),
         blind=len(decision.blind),
         sighted=decision.sighted,
-        violated=sum(row.violated for case in standing.plan.cases for row in standing.trials_of(arm, case)),
+        violated=sum(row.violated for case in experiment.plan.cases for row in experiment.trials_of(arm, case)),
         detectable=decision.detectable,
         p_value=decision.p_value,
     )
 
 
-def findings_of(standing: Standing, decisions: Mapping[int, Decision]) -> Findings:
+def findings_of(experiment: ReplayedExperiment, decisions: Mapping[int, Decision]) -> Findings:
     """Return the findings so far of each test case."""
-    models = enumerate(standing.plan.models, FIRST_MODEL)
-    arms, named = ranked_arms(standing.plan, decisions), standing.plan.named
+    models = enumerate(experiment.plan.models, FIRST_MODEL)
+    arms, named = ranked_arms(experiment.plan, decisions), experiment.plan.named
     first = next(iter(arms))
     return Findings(
-        test_cases=_cases(standing, first, decisions[first]),
+        test_cases=_cases(experiment, first, decisions[first]),
         models=tuple(
-            ModelFindings(model.language_model_name, _cases(standing, arm, decisions[arm])) for arm, model in models
+            ModelFindings(model.language_model_name, _cases(experiment, arm, decisions[arm])) for arm, model in models
         ),
         candidates=tuple(
-            CandidateFindings(named[arm].name, _cases(standing, arm, decisions[arm])) for arm in arms if named
+            CandidateFindings(named[arm].name, _cases(experiment, arm, decisions[arm])) for arm in arms if named
         ),
     )
 
 
-def _violations(standing: Standing, arm: int, violations: Violations) -> Iterator[FoundViolation]:
+def _violations(experiment: ReplayedExperiment, arm: int, violations: Violations) -> Iterator[FoundViolation]:
     """Yield the violations by test case. Replays are read one by one, because each may have many."""
-    rows = ((row, case) for case in standing.plan.cases for row in standing.trials_of(arm, case) if row.violated)
+    rows = ((row, case) for case in experiment.plan.cases for row in experiment.trials_of(arm, case) if row.violated)
     for row, case in rows:
         played = {"testCaseId": row.test_case_id, "replayId": row.replay_id, "variant": case.variant_name}
         for violation in violations(row.replay_id):
@@ -246,26 +246,26 @@ def _violations(standing: Standing, arm: int, violations: Violations) -> Iterato
             yield convert(values, FoundViolation)
 
 
-def _cases(standing: Standing, arm: int, decision: Decision) -> tuple[CaseFindings, ...]:
-    has_baseline = BASELINE in standing.plan.snapshots
+def _cases(experiment: ReplayedExperiment, arm: int, decision: Decision) -> tuple[CaseFindings, ...]:
+    has_baseline = BASELINE in experiment.plan.snapshots
     return tuple(
         CaseFindings(
             test_case_id=case.test_case_id,
             name=case.shown_name,
             class_=class_,
-            candidate=_side(standing, arm, case),
-            baseline=_side(standing, BASELINE, case) if has_baseline else None,
+            candidate=_side(experiment, arm, case),
+            baseline=_side(experiment, BASELINE, case) if has_baseline else None,
             blind=index in decision.blind,
             variant=case.variant_name,
-            accepted_partial=any(row.accepted_partial for row in standing.trials_of(arm, case)),
+            accepted_partial=any(row.accepted_partial for row in experiment.trials_of(arm, case)),
         )
-        for index, (case, class_) in enumerate(zip(standing.plan.cases, decision.classes, strict=True))
+        for index, (case, class_) in enumerate(zip(experiment.plan.cases, decision.classes, strict=True))
     )
 
 
-def _side(standing: Standing, arm: int, case: FrozenCase) -> Side:
-    trials = standing.trials_of(arm, case)
-    rows = standing.by_series.get(standing.plan.series(arm, case), ())
+def _side(experiment: ReplayedExperiment, arm: int, case: FrozenCase) -> Side:
+    trials = experiment.trials_of(arm, case)
+    rows = experiment.by_series.get(experiment.plan.series(arm, case), ())
     played = [row for row in rows if not row.reused]
     passed, runs = sum(row.status == "passed" for row in trials), len(trials)
     latencies = [ms for ms in map(latency_ms, trials) if ms is not None]

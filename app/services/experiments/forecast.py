@@ -13,8 +13,8 @@ from sqlalchemy import Connection
 from app.errors import Invalid
 from app.models import case_snapshots, experiment_replays, prompt_versions
 from app.services.experiments.plan import Repeats
-from app.services.experiments.request import NewExperiment, numbers_of, require_bounded
-from app.services.experiments.standing import REPLAYS_MAX, REUSED_FOR
+from app.services.experiments.replayed_experiment import REPLAYS_MAX, REUSED_FOR
+from app.services.experiments.request import NewExperiment, parameters_of, require_bounded
 from app.services.replays.candidates import CandidateContent
 from app.services.replays.frozen import case_entries, faults_text, played_faults, snapshot_fingerprints
 
@@ -114,11 +114,14 @@ class Forecaster:
         return cls(played, known, costs, baseline is not None, earlier, compares_nothing)
 
     def forecast(self, new: NewExperiment) -> Forecast:
-        """Return the forecast for the numbers of a request; raises `Invalid` for too many replays."""
-        numbers = numbers_of(new, has_baseline=self.has_baseline, earlier=self.earlier)
+        """Return the forecast for the parameters of a request; raises `Invalid` for too many replays."""
+        parameters = parameters_of(new, has_baseline=self.has_baseline, earlier=self.earlier)
         is_played_once = self.compares_nothing and new.min_pass_rate is None
-        repeats, series = Repeats(1, 1) if is_played_once else numbers.repeats, len(self.entries) * len(self.reusable)
-        require_bounded(series, numbers)
+        repeats, series = (
+            Repeats(1, 1) if is_played_once else parameters.repeats,
+            len(self.entries) * len(self.reusable),
+        )
+        require_bounded(series, parameters)
         least, most = self._new_replays(repeats.min), self._new_replays(repeats.max)
         return Forecast(
             detect=new.detect,

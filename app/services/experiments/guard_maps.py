@@ -34,12 +34,12 @@ from app.services.experiments.guard_plan import (
     REPLAYS_DEFAULT,
     Decided,
     DecidedSentence,
-    GuardNumbers,
+    MapParameters,
     MapPlan,
     MutantQuestion,
     PlannedMutant,
 )
-from app.services.experiments.map_steps import map_standing_of
+from app.services.experiments.map_steps import replayed_map
 from app.services.experiments.plan import Repeats
 from app.services.prompts.reader import PromptReader
 from app.services.replays.candidates import DRAFT, Candidate, CandidateContent, CandidateReader
@@ -258,7 +258,7 @@ class GuardMapService:
         planned = _planned(content.content.value, new, [words[case.test_case_id] for case in cases])
         judge = self.replays.choose_judge(connection, content, cases, JudgeChoice(new.judge_model, new.judging))
         least = default_repeats(new.detect)[0]
-        numbers = GuardNumbers(
+        parameters = MapParameters(
             repeats=Repeats(least, default_most(least)),
             detect=new.detect,
             alpha=ALPHA,
@@ -280,7 +280,7 @@ class GuardMapService:
             candidate_commit=content.commit_hash,
             candidate_snapshot_id=freeze_content(connection, content),
             judge_model_id=judge and judge.id,
-            design=to_builtins(numbers),
+            design=to_builtins(parameters),
             cases=cases,
             models=planned,
             summary=to_builtins(Decided()),
@@ -304,8 +304,8 @@ class GuardMapService:
         return model.id
 
     def _view(self, connection: Connection, row: ExperimentRow) -> MapView:
-        standing = map_standing_of(connection, row)
-        plan = standing.plan
+        experiment = replayed_map(connection, row)
+        plan = experiment.plan
         text = prompt_versions.get_snapshot(connection, snapshot_id=row.candidate_snapshot_id).value
         decided = convert(row.summary, Decided).sentences
         mapped = [
@@ -314,7 +314,7 @@ class GuardMapService:
             if sentence.number in plan.sentences
         ]
         proposed = sum(mutant.operator == "model" for mutant in plan.mutants)
-        return MapView(row, plan.numbers.question, proposed, text, mapped, _counts(row), standing.own_cost_usd)
+        return MapView(row, plan.parameters.question, proposed, text, mapped, _counts(row), experiment.own_cost_usd)
 
 
 def words_of_fingerprint(fingerprint: Fingerprint) -> set[str]:

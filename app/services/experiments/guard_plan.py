@@ -15,14 +15,14 @@ from app.guard.decision import MutantTrials, SentenceDecision, State, decide_sen
 from app.guard.mutants import Mutant, Operator
 from app.models.experiments import Contents, ExperimentRow
 from app.models.replays import UNFINISHED, CandidateKind, ReplaySetup
-from app.services.experiments.plan import BASELINE, FIRST_MODEL, Numbers, Plan, Series
-from app.services.experiments.standing import Standing, Wanted
+from app.services.experiments.plan import BASELINE, FIRST_MODEL, Parameters, Plan, Series
+from app.services.experiments.replayed_experiment import ReplayedExperiment, WantedReplay
 from app.services.replays.frozen import FrozenCase
 from app.values.structs import convert
 
 FIRST_MUTANT = FIRST_MODEL
-ALPHA = 0.05
-DETECT = 0.5
+ALPHA, DETECT = 0.05, 0.5
+"""For a guard map: the `alpha` and the default `detect` of `Design`."""
 REPLAYS_DEFAULT = 2_000
 CASES_KEPT = 20
 """Test cases that a decided sentence names."""
@@ -83,8 +83,8 @@ class MutantQuestion(msgspec.Struct, frozen=True, rename="camel"):
     error: str | None = None
 
 
-class GuardNumbers(Numbers, frozen=True, rename="camel"):
-    """The numbers of a guard map, the name of the suite that it plays, and the question for a model's mutants."""
+class MapParameters(Parameters, frozen=True, rename="camel"):
+    """The parameters of a guard map, the name of the suite that it plays, and the question for a model's mutants."""
 
     max_replays: int = REPLAYS_DEFAULT
     suite: str | None = None
@@ -93,7 +93,7 @@ class GuardNumbers(Numbers, frozen=True, rename="camel"):
 
 def question_of(row: ExperimentRow | None) -> MutantQuestion | None:
     """Return what a model is or was asked for mutants of a map; None without one."""
-    return convert(row.design, GuardNumbers).question if row and row.kind == "guard_map" else None
+    return convert(row.design, MapParameters).question if row and row.kind == "guard_map" else None
 
 
 def open_question(row: ExperimentRow | None) -> MutantQuestion | None:
@@ -106,14 +106,15 @@ def open_question(row: ExperimentRow | None) -> MutantQuestion | None:
 class MapPlan(Plan):
     """The plan of a guard map: the text is the baseline, and each mutant is an arm."""
 
-    numbers: GuardNumbers
+    parameters: MapParameters
     mutants: tuple[PlannedMutant, ...] = ()
 
     @classmethod
     def of(cls, row: ExperimentRow, contents: Contents) -> MapPlan:
         cases = convert(contents.cases, tuple[FrozenCase, ...])
+        # A guard map compares no models, so the column has its mutants.
         mutants = convert(contents.models, tuple[PlannedMutant, ...])
-        return cls(row, convert(row.design, GuardNumbers), cases, (), mutants)
+        return cls(row, convert(row.design, MapParameters), cases, (), mutants)
 
     @cached_property
     def snapshots(self) -> dict[int, int]:
@@ -122,7 +123,7 @@ class MapPlan(Plan):
 
     @property
     def asked_usd(self) -> float:
-        return self.numbers.question.cost_usd if self.numbers.question else 0.0
+        return self.parameters.question.cost_usd if self.parameters.question else 0.0
 
     @cached_property
     def played_arms(self) -> dict[int, int]:
@@ -143,38 +144,42 @@ class MapPlan(Plan):
 
 
 class MapOutlook(NamedTuple):
-    """The sentences that are decided now, and the replays to add; it is over once nothing is wanted or in work."""
+    """The next change of a guard map.
+
+    `decided` are all decided sentences. `wanted` are the replays to add. `stopped` are the arms of the mutants of
+    sentences that were decided now.
+    """
 
     decided: Decided
-    wanted: Sequence[Wanted]
+    wanted: Sequence[WantedReplay]
     stopped: frozenset[int]
 
 
 @dataclass(frozen=True)
-class MapStanding(Standing):
-    """A guard map with its replays."""
+class ReplayedMap(ReplayedExperiment):
+    """A guard map with its replays; see `MapPlan` for its arms."""
 
     plan: MapPlan
 
     @cached_property
-    def before(self) -> Decided:
+    def decided_before(self) -> Decided:
         """The sentences that were decided before."""
         return convert(self.plan.row.summary, Decided)
 
     @cached_property
     def map_exhausted(self) -> str | None:
         """The reason why no more replays may be played; None if there is none."""
-        most = self.plan.numbers.max_cost
+        most = self.plan.parameters.max_cost
         if most is not None and self.own_cost_usd >= most:
             return f"The cost reached {usd(most)}."
-        if len(self.replays) >= self.plan.numbers.max_replays:
-            return f"It has played {plural(self.plan.numbers.max_replays, 'replay')}, as many as it may."
+        if len(self.replays) >= self.plan.parameters.max_replays:
+            return f"It has played {plural(self.plan.parameters.max_replays, 'replay')}, as many as it may."
         return None
 
     @cached_property
     def never_passed(self) -> str | None:
         """The sentence about the test cases that the text itself never passes; None without any."""
-        least, cases = self.plan.numbers.repeats.min, self.plan.cases
+        least, cases = self.plan.parameters.repeats.min, self.plan.cases
         trials = [self.trials_of(BASELINE, case) for case in cases]
         never = sum(len(rows) >= least and all(row.status != "passed" for row in rows) for rows in trials)
         if never == len(cases):
@@ -185,19 +190,19 @@ class MapStanding(Standing):
             else None
         )
 
-    def look(self, most: int) -> MapOutlook:
+    def map_outlook(self, most: int) -> MapOutlook:
         """Return the next change: sentences are decided in their order until `most` replays are wanted.
 
         The mutants of decided sentences are stopped. Without money or replays left, what is undecided stays so.
         """
-        sentences = dict(self.before.sentences)
-        wanted: dict[tuple[Series, int], Wanted] = {}
+        sentences = dict(self.decided_before.sentences)
+        wanted: dict[tuple[Series, int], WantedReplay] = {}
         stopped: set[int] = set()
-        room = self.plan.numbers.max_replays - len(self.replays)
+        room = self.plan.parameters.max_replays - len(self.replays)
         for number, mutants in self.plan.sentences.items():
             if str(number) in sentences:
                 continue
-            decision = decide_sentence(self.plan.design, [self._mutant(index) for index in mutants])
+            decision = decide_sentence(self.plan.design, [self._mutant_trials(index) for index in mutants])
             if decision.state is None:
                 missing = list(self._missing_of(mutants, decision))
                 if not self.map_exhausted and (missing or self._is_in_work(mutants, decision)):
@@ -221,17 +226,18 @@ class MapStanding(Standing):
         return DecidedSentence(decision.state or "undecided", failed, cases, decision.p_value)
 
     @cached_property
-    def _of_text(self) -> Sequence[tuple[Sequence[Trial], set[str | int]]]:
+    def _text_results(self) -> Sequence[tuple[Sequence[Trial], set[str | int]]]:
         """The trials of the text and its answers, by test case: all mutants are compared with them."""
         return [(self._trials(BASELINE, case), self._answers(BASELINE, case)) for case in self.plan.cases]
 
-    def _mutant(self, index: int) -> MutantTrials:
+    def _mutant_trials(self, index: int) -> MutantTrials:
+        """Return the trials of a mutant in the order in which it plays the test cases, each with those of the text."""
         arm, pairs, changed = FIRST_MUTANT + index, [], []
-        for at, number in enumerate(self._order(index)):
-            case, (trials, answers) = self.plan.cases[number], self._of_text[number]
+        for position, case_index in enumerate(self._order(index)):
+            case, (trials, answers) = self.plan.cases[case_index], self._text_results[case_index]
             pairs.append(CaseTrials(self._trials(arm, case), trials))
             if not self._answers(arm, case) <= answers:
-                changed.append(at)
+                changed.append(position)
         return MutantTrials(self.plan.mutants[index].operator, pairs, frozenset(changed))
 
     def _order(self, index: int) -> list[int]:
@@ -253,10 +259,10 @@ class MapStanding(Standing):
             yield self.plan.series(FIRST_MUTANT + index, case), want.trials
             yield self.plan.series(BASELINE, case), want.baseline
 
-    def _missing_of(self, mutants: Sequence[int], decision: SentenceDecision) -> Iterator[Wanted]:
+    def _missing_of(self, mutants: Sequence[int], decision: SentenceDecision) -> Iterator[WantedReplay]:
         for series, target in self._series(mutants, decision):
             for ordinal in self._missing(series, target):
-                yield Wanted(ordinal, series)
+                yield WantedReplay(ordinal, series)
 
     @cached_property
     def _unfinished(self) -> frozenset[Series]:

@@ -17,16 +17,16 @@ from app.models.experiments import ExperimentRow, Status
 from app.models.replays import ReplaySetup
 from app.models.webhooks import WebhookEvent
 from app.services.experiments.comparison_steps import NO_RESULT
-from app.services.experiments.guard_plan import NOTHING_PASSES, MapPlan, MapStanding
+from app.services.experiments.guard_plan import NOTHING_PASSES, MapPlan, ReplayedMap
 from app.services.experiments.mutant_contents import MutantContents
 from app.services.experiments.plan import BASELINE
-from app.services.experiments.standing import FAILED_REPLAYS_MAX, Wanted, is_error
+from app.services.experiments.replayed_experiment import FAILED_REPLAYS_MAX, WantedReplay, is_error
 from app.services.experiments.steps import NextStep, reusable
 
 
-def map_standing_of(connection: Connection, row: ExperimentRow) -> MapStanding:
+def replayed_map(connection: Connection, row: ExperimentRow) -> ReplayedMap:
     contents = experiments.contents_of(connection, experiment_id=row.id)
-    return MapStanding(MapPlan.of(row, contents), experiment_replays.played_of(connection, experiment_id=row.id))
+    return ReplayedMap(MapPlan.of(row, contents), experiment_replays.played_of(connection, experiment_id=row.id))
 
 
 @dataclass(frozen=True)
@@ -37,49 +37,55 @@ class MapSteps:
     event: ClassVar[WebhookEvent] = WebhookEvent.GUARD_MAP_FINISHED
     id_name: ClassVar[str] = "guardMapId"
 
-    standing: MapStanding
+    experiment: ReplayedMap
     mutants: MutantContents
 
     def next(self, connection: Connection, most: int, now: datetime) -> NextStep:
-        standing, outlook = self.standing, self.standing.look(most)
-        step = NextStep(len(standing.replays) + len(outlook.wanted), to_builtins(outlook.decided), outlook.stopped)
-        is_over = len(outlook.decided.sentences) == len(standing.plan.sentences)
+        experiment, outlook = self.experiment, self.experiment.map_outlook(most)
+        step = NextStep(
+            total=len(experiment.replays) + len(outlook.wanted),
+            summary=to_builtins(outlook.decided),
+            stopped=outlook.stopped,
+        )
+        is_over = len(outlook.decided.sentences) == len(experiment.plan.sentences)
         if (error := self._no_result(connection, is_over=is_over)) is not None:
             return replace(step, end=_end("error", error))
-        if standing.never_passed == NOTHING_PASSES:
+        if experiment.never_passed == NOTHING_PASSES:
             return replace(step, end=_end("error", NOTHING_PASSES))
         if is_over:
-            return replace(step, end=_end("finished", standing.map_exhausted or standing.never_passed))
+            return replace(step, end=_end("finished", experiment.map_exhausted or experiment.never_passed))
         try:
             earlier = self._earlier(connection, outlook.wanted)
         except (NotFound, Invalid) as gone:
             # The prompt was archived, or its model was removed.
             return replace(step, end=_end("error", str(gone)))
-        if reused := reusable(connection, standing, outlook.wanted, earlier, now):
+        if reused := reusable(connection, experiment, outlook.wanted, earlier, now):
             return replace(step, reused=reused)
         return replace(step, added=outlook.wanted)
 
     def cancelled(self, connection: Connection, reason: str | None) -> NextStep:
-        standing = self.standing
-        return NextStep(len(standing.replays), standing.plan.row.summary, end=_end("cancelled", reason))
+        experiment = self.experiment
+        return NextStep(
+            total=len(experiment.replays), summary=experiment.plan.row.summary, end=_end("cancelled", reason)
+        )
 
     def setups(self, connection: Connection, arms: Collection[int]) -> Mapping[int, ReplaySetup]:
-        plan = self.standing.plan
+        plan = self.experiment.plan
         snapshots = self.mutants.put(connection, plan, arms)
         return {arm: plan.setup_of(arm, snapshots[arm]) for arm in arms}
 
     def public_reason(self, reason: str | None) -> str | None:
         return reason if reason == NOTHING_PASSES else NO_RESULT
 
-    def _earlier(self, connection: Connection, wanted: Collection[Wanted]) -> Mapping[int, int]:
+    def _earlier(self, connection: Connection, wanted: Collection[WantedReplay]) -> Mapping[int, int]:
         """Return the contents of the arms that may have earlier results."""
-        plan = self.standing.plan
+        plan = self.experiment.plan
         known = self.mutants.known(connection, plan, {replay.series.arm for replay in wanted})
-        return known if plan.numbers.reuse else {}
+        return known if plan.parameters.reuse else {}
 
     def _no_result(self, connection: Connection, *, is_over: bool) -> str | None:
         """Return the error of a map if its text never has a result: nothing can be compared with it."""
-        rows = [row for row in self.standing.replays if row.arm == BASELINE]
+        rows = [row for row in self.experiment.replays if row.arm == BASELINE]
         failed = [row.replay_id for row in rows if is_error(row)]
         if not failed or len(failed) < len(rows) or not (is_over or len(failed) >= FAILED_REPLAYS_MAX):
             return None

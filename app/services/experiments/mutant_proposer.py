@@ -23,7 +23,7 @@ from app.models.experiments import ExperimentRow
 from app.models.language_models import LanguageModel
 from app.providers.types import ProviderPort
 from app.services.experiments.guard_plan import (
-    GuardNumbers,
+    MapParameters,
     MapPlan,
     MutantQuestion,
     PlannedMutant,
@@ -130,7 +130,7 @@ class MutantProposer:
         return _Round(row, plan, question, asked, left=len(asked) < len(left))
 
     def _ask(self, asks: _Round) -> None:
-        used, most = QuestionUsage(), asks.plan.numbers.max_cost
+        used, most = QuestionUsage(), asks.plan.parameters.max_cost
         model, reply = None, _Reply()
         if asks.question.attempts > ATTEMPTS_MAX:
             reply = _Reply(error=INTERRUPTED)
@@ -211,7 +211,7 @@ class MutantSweeper:
 
 def _changed(row: ExperimentRow, question: MutantQuestion) -> dict[str, Any]:
     """Return the column of a map with this question."""
-    return {"design": to_builtins(structs.replace(convert(row.design, GuardNumbers), question=question))}
+    return {"design": to_builtins(structs.replace(convert(row.design, MapParameters), question=question))}
 
 
 def _planned(plan: MapPlan, mutant: Mutant) -> PlannedMutant:

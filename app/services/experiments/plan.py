@@ -1,4 +1,4 @@
-"""The plan of an experiment, fixed when it is requested: its numbers, its test cases and its arms."""
+"""The plan of an experiment, fixed when it is requested: its parameters, its test cases and its arms."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Repeats(msgspec.Struct, frozen=True):
     max: int
 
 
-class Numbers(msgspec.Struct, frozen=True, rename="camel"):
-    """The numbers of an experiment, as in the API; `max_cost` is in USD, `max_slowdown` is a ratio of medians.
+class Parameters(msgspec.Struct, frozen=True, rename="camel"):
+    """The parameters of an experiment, as in the API; `max_cost` is in USD, `max_slowdown` is a ratio of medians.
 
     `candidates` are the named ones, in their order; empty for a single candidate without a name.
     `audit_id` is the audit of its judge; experiments of earlier releases have none. `watched_by` is the schedule
@@ -92,7 +92,7 @@ class Plan:
     """The plan of an experiment. Arms are numbered as in the table; arms with the same content share their replays."""
 
     row: ExperimentRow
-    numbers: Numbers
+    parameters: Parameters
     cases: tuple[FrozenCase, ...]
     models: tuple[PlannedModel, ...]
 
@@ -100,7 +100,7 @@ class Plan:
     def of(cls, row: ExperimentRow, contents: Contents) -> Plan:
         return cls(
             row,
-            convert(row.design, Numbers),
+            convert(row.design, Parameters),
             convert(contents.cases, tuple[FrozenCase, ...]),
             convert(contents.models, tuple[PlannedModel, ...]),
         )
@@ -118,7 +118,7 @@ class Plan:
     def named(self) -> dict[int, PlannedCandidate]:
         """The named candidates by their arms. The first one is the candidate of the row."""
         arms = [CANDIDATE, *range(FIRST_MODEL + len(self.models), FIRST_MODEL + len(self.models) + MOST_CANDIDATES)]
-        return dict(zip(arms, self.numbers.candidates, strict=False))
+        return dict(zip(arms, self.parameters.candidates, strict=False))
 
     @property
     def asked_usd(self) -> float:
@@ -143,12 +143,12 @@ class Plan:
 
     @cached_property
     def design(self) -> Design:
-        return self.numbers.design(has_baseline=BASELINE in self.snapshots)
+        return self.parameters.design(has_baseline=BASELINE in self.snapshots)
 
     @cached_property
     def has_equal_sides(self) -> bool:
         """Whether all contents are the same, and nothing is measured: neither a share of passes nor a program."""
-        if self.numbers.min_pass_rate is not None or self.is_program:
+        if self.parameters.min_pass_rate is not None or self.is_program:
             return False
         return BASELINE in self.snapshots and len(set(self.snapshots.values())) == 1
 
@@ -193,6 +193,6 @@ class Plan:
             candidate_kind=kind,
             candidate_commit=commit_hash,
             judge_model_id=row.judge_model_id,
-            budget_id=None if self.numbers.max_cost is None else row.id,
+            budget_id=None if self.parameters.max_cost is None else row.id,
             claim=AWAITS_PROGRAM if kind == "external" else None,
         )

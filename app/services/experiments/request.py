@@ -1,4 +1,4 @@
-"""The request for an experiment, and the numbers that follow from it."""
+"""The request for an experiment, and the parameters that follow from it."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from app.errors import Invalid
 from app.experiments.statistics import DETECT, default_most, default_repeats
 from app.experiments.types import MIN_SIGHTED, smallest_pass_rate
 from app.replay.types import Judging
-from app.services.experiments.plan import Numbers, Repeats
-from app.services.experiments.standing import REPLAYS_MAX
+from app.services.experiments.plan import Parameters, Repeats
+from app.services.experiments.replayed_experiment import REPLAYS_MAX
 from app.services.replays.candidates import DRAFT, Candidate, External
 
 Baseline = Candidate | Literal["latest"] | None
@@ -68,8 +68,8 @@ class NewExperiment:
         return self.repeats_min or default_repeats(self.detect, len(self.compared))[0]
 
 
-def numbers_of(new: NewExperiment, *, has_baseline: bool, earlier: int | None = None) -> Numbers:
-    """Return the numbers with the defaults filled in; raises `Invalid` for repeats that contradict each other.
+def parameters_of(new: NewExperiment, *, has_baseline: bool, earlier: int | None = None) -> Parameters:
+    """Return the parameters with the defaults filled in; raises `Invalid` for repeats that contradict each other.
 
     `earlier` is the number of results of a baseline that can't be played any more.
     """
@@ -79,7 +79,7 @@ def numbers_of(new: NewExperiment, *, has_baseline: bool, earlier: int | None = 
         raise Invalid(f"repeats: min ({least}) must not be greater than max ({most}).")
     if earlier is not None:
         most = max(least, min(most, earlier))
-    return Numbers(
+    return Parameters(
         repeats=Repeats(least, most),
         detect=new.detect,
         alpha=new.alpha,
@@ -100,9 +100,9 @@ def require_program(baseline: Candidate) -> External:
     return baseline.external
 
 
-def require_bounded(series: int, numbers: Numbers) -> None:
+def require_bounded(series: int, parameters: Parameters) -> None:
     """Raise `Invalid` if so many series need more replays than an experiment may have."""
-    least = series * numbers.repeats.min
+    least = series * parameters.repeats.min
     if least > REPLAYS_MAX:
         raise Invalid(
             f"repeats: At least {least:,} replays are needed, and an experiment has at most {REPLAYS_MAX:,}: "

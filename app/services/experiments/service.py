@@ -22,11 +22,11 @@ from app.pagination import ListPage, json_size, page_by_size
 from app.services.audits.service import JudgeAuditService
 from app.services.experiments.advance import ExperimentAdvancer
 from app.services.experiments.audits import with_sentences
-from app.services.experiments.comparison_steps import current_summary, standing_of
+from app.services.experiments.comparison_steps import current_summary, replayed_experiment
 from app.services.experiments.findings import Findings, Summary, findings_of, present
 from app.services.experiments.forecast import Forecast, Forecaster
 from app.services.experiments.plan import PlannedCandidate, PlannedModel
-from app.services.experiments.request import NewExperiment, numbers_of, require_bounded, require_program
+from app.services.experiments.request import NewExperiment, parameters_of, require_bounded, require_program
 from app.services.experiments.revisions import Revisions
 from app.services.experiments.watch import with_watched
 from app.services.prompts.reader import PromptReader
@@ -133,12 +133,12 @@ class ExperimentService:
             if row.finished:
                 result = experiments.result_of(connection, experiment_id=experiment_id)
                 return ExperimentView(row, present(result, Findings))
-            standing = standing_of(connection, row)
-            outlook = standing.outlook
-            summary = current_summary(connection, standing, outlook.decisions)
-        total = len(standing.replays) + len(outlook.wanted)
-        row = replace(row, done=standing.ended, total=total, summary=summary)
-        return ExperimentView(row, to_builtins(findings_of(standing, outlook.decisions)))
+            experiment = replayed_experiment(connection, row)
+            outlook = experiment.outlook
+            summary = current_summary(connection, experiment, outlook.decisions)
+        total = len(experiment.replays) + len(outlook.wanted)
+        row = replace(row, done=experiment.ended, total=total, summary=summary)
+        return ExperimentView(row, to_builtins(findings_of(experiment, outlook.decisions)))
 
     def list(
         self,
@@ -217,8 +217,8 @@ class ExperimentService:
         judge = self.replays.choose_judge(connection, candidate, cases, JudgeChoice(new.judge_model, new.judging))
         baseline, earlier = self._baseline(connection, candidate, new, [case.played for case in cases], judge)
         cases = with_watched(connection, new, cases, candidate, judge)
-        numbers = numbers_of(new, has_baseline=baseline is not None, earlier=earlier)
-        require_bounded(len(cases) * (len(contents) + (baseline is not None) + len(others)), numbers)
+        parameters = parameters_of(new, has_baseline=baseline is not None, earlier=earlier)
+        require_bounded(len(cases) * (len(contents) + (baseline is not None) + len(others)), parameters)
         planned = tuple(
             PlannedCandidate(
                 named.name, content.kind, content.commit_hash, freeze_content(connection, content), content.fingerprint
@@ -237,7 +237,7 @@ class ExperimentService:
             baseline_commit=baseline and baseline.commit_hash,
             baseline_snapshot_id=baseline and freeze_content(connection, baseline),
             judge_model_id=judge and judge.id,
-            design=to_builtins(structs.replace(numbers, candidates=planned, audit_id=audit_id)),
+            design=to_builtins(structs.replace(parameters, candidates=planned, audit_id=audit_id)),
             cases=cases,
             models=[
                 PlannedModel(content.content.model.name, freeze_content(connection, content)) for content in others

@@ -13,8 +13,8 @@ from app.metrics.registry import Metric
 from app.models import experiment_replays
 from app.models.replays import ReplaySetup
 from app.models.webhooks import WebhookEvent
+from app.services.experiments.replayed_experiment import REUSED_FOR, ReplayedExperiment, WantedReplay
 from app.services.experiments.revisions import EARLIER_FOR
-from app.services.experiments.standing import REUSED_FOR, Standing, Wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +27,8 @@ class NextStep:
     total: int
     summary: dict[str, Any]
     stopped: Collection[int] = ()
-    reused: Sequence[tuple[Wanted, int]] = ()
-    added: Sequence[Wanted] = ()
+    reused: Sequence[tuple[WantedReplay, int]] = ()
+    added: Sequence[WantedReplay] = ()
     end: dict[str, Any] | None = None
 
 
@@ -42,7 +42,7 @@ class Steps(Protocol):
     id_name: ClassVar[str]
 
     @property
-    def standing(self) -> Standing: ...
+    def experiment(self) -> ReplayedExperiment: ...
 
     def next(self, connection: Connection, most: int, now: datetime) -> NextStep:
         """Return the next step, with all replays that are needed now; a guard map looks for `most` of them."""
@@ -62,15 +62,19 @@ class Steps(Protocol):
 
 
 def reusable(
-    connection: Connection, standing: Standing, wanted: Sequence[Wanted], snapshots: Mapping[int, int], now: datetime
-) -> list[tuple[Wanted, int]]:
+    connection: Connection,
+    experiment: ReplayedExperiment,
+    wanted: Sequence[WantedReplay],
+    snapshots: Mapping[int, int],
+    now: datetime,
+) -> list[tuple[WantedReplay, int]]:
     """Return the wanted replays for which earlier results exist, with the ids of the earlier replays.
 
     `snapshots` are the contents of the arms that may have earlier results.
     """
-    plan = standing.plan
-    linked = {row.replay_id for row in standing.replays}
-    reused: list[tuple[Wanted, int]] = []
+    plan = experiment.plan
+    linked = {row.replay_id for row in experiment.replays}
+    reused: list[tuple[WantedReplay, int]] = []
     for arm in sorted({replay.series.arm for replay in wanted} & snapshots.keys()):
         replays = [replay for replay in wanted if replay.series.arm == arm]
         known = experiment_replays.reusable_replays(

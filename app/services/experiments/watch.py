@@ -19,8 +19,8 @@ from app.models.schedules import CaseCounts, ScheduleRow, VendorWatch, WatchedCa
 from app.models.webhook_deliveries import add_event
 from app.models.webhooks import WebhookEvent
 from app.services.experiments.plan import CANDIDATE
+from app.services.experiments.replayed_experiment import ReplayedExperiment
 from app.services.experiments.request import NewExperiment
-from app.services.experiments.standing import Standing
 from app.services.replays.candidates import Candidate, CandidateContent
 from app.services.replays.frozen import FrozenCase
 from app.values.structs import convert
@@ -92,17 +92,17 @@ def note_begun(connection: Connection, schedule: ScheduleRow, experiment_id: int
     _put(connection, row, schedule.id, structs.replace(before, experiment_id=experiment_id, cases=cases))
 
 
-def note_ended(connection: Connection, standing: Standing, now: datetime) -> None:
+def note_ended(connection: Connection, experiment: ReplayedExperiment, now: datetime) -> None:
     """Store what a run has shown and report new drops, in the transaction that ends its experiment.
 
     A run that ends after a person began a new reference is only stored in the history.
     """
-    plan, row = standing.plan, standing.plan.row
-    if plan.numbers.watched_by is None:
+    plan, row = experiment.plan, experiment.plan.row
+    if plan.parameters.watched_by is None:
         return
-    of_schedule = {"project_id": row.project_id, "schedule_id": plan.numbers.watched_by}
+    of_schedule = {"project_id": row.project_id, "schedule_id": plan.parameters.watched_by}
     watch = schedules.watch_of(connection, **of_schedule, lock=True)
-    begun, run = _watched(plan.cases), _run(connection, standing)
+    begun, run = _watched(plan.cases), _run(connection, experiment)
     schedules.note_watched(connection, **of_schedule, experiment_id=row.id, run=run)
     if watch is None or watch.experiment_id != row.id:
         return
@@ -114,7 +114,7 @@ def note_ended(connection: Connection, standing: Standing, now: datetime) -> Non
     if dropped:
         data: dict[str, Any] = {
             "projectId": row.project_id,
-            "scheduleId": plan.numbers.watched_by,
+            "scheduleId": plan.parameters.watched_by,
             "experimentId": row.id,
         }
         data |= {"dropped": len(dropped), "testCaseIds": dropped[:NAMED_MAX]}
@@ -125,33 +125,33 @@ def note_ended(connection: Connection, standing: Standing, now: datetime) -> Non
         structs.replace(
             before, watched=before.watched.plus(case.counts).begun_again(), state=case.state, behaviour=behaviour
         )
-        for case, before, behaviour in zip(run.cases, begun, _behaviours(connection, standing, watch), strict=True)
+        for case, before, behaviour in zip(run.cases, begun, _behaviours(connection, experiment, watch), strict=True)
     )
     is_steady = all(case.state in ("collecting", "steady") for case in cases)
     snapshots = run.snapshots if is_steady and run.snapshots else watch.snapshots
-    _put(connection, row, plan.numbers.watched_by, structs.replace(watch, cases=cases, snapshots=snapshots))
+    _put(connection, row, plan.parameters.watched_by, structs.replace(watch, cases=cases, snapshots=snapshots))
 
 
-def _run(connection: Connection, standing: Standing) -> WatchedRun:
+def _run(connection: Connection, experiment: ReplayedExperiment) -> WatchedRun:
     counted: list[CaseCounts] = []
-    for case in standing.plan.cases:
-        counts = Counts.of([row.status == "passed" for row in standing.trials_of(CANDIDATE, case)])
-        state = (case.watched or Watched()).plus(counts).state(cases=len(standing.plan.cases))
+    for case in experiment.plan.cases:
+        counts = Counts.of([row.status == "passed" for row in experiment.trials_of(CANDIDATE, case)])
+        state = (case.watched or Watched()).plus(counts).state(cases=len(experiment.plan.cases))
         counted.append(CaseCounts(case.test_case_id, case.variant, counts, state))
-    reported = experiment_replays.model_snapshots(connection, experiment_id=standing.plan.row.id, limit=REPORTED_MAX)
+    reported = experiment_replays.model_snapshots(connection, experiment_id=experiment.plan.row.id, limit=REPORTED_MAX)
     return WatchedRun(tuple(counted), tuple(reported))
 
 
-def _behaviours(connection: Connection, standing: Standing, watch: VendorWatch) -> list[WatchedBehaviour]:
+def _behaviours(connection: Connection, experiment: ReplayedExperiment, watch: VendorWatch) -> list[WatchedBehaviour]:
     """Return the behaviour of each test case after the run, of those after `COMPARED_MAX` as it was."""
-    least, cases = standing.plan.design.repeats_min, standing.plan.cases[:COMPARED_MAX]
-    rounds = [[row.replay_id for row in standing.trials_of(CANDIDATE, case)[:least]] for case in cases]
+    least, cases = experiment.plan.design.repeats_min, experiment.plan.cases[:COMPARED_MAX]
+    rounds = [[row.replay_id for row in experiment.trials_of(CANDIDATE, case)[:least]] for case in cases]
     known = experiment_replays.behaviours_of(connection, replay_ids={id_ for ids in rounds for id_ in ids})
     before = [case.behaviour for case in watch.cases]
     for at, ids in enumerate(rounds):
         # A round that was cut short may lack the replays that cost most.
         played = [known[id_] for id_ in ids if id_ in known] if len(ids) == least else []
-        before[at] = before[at].after_run(played, cases=len(cases), run=standing.plan.row.id)
+        before[at] = before[at].after_run(played, cases=len(cases), run=experiment.plan.row.id)
     return before
 
 

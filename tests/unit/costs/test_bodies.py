@@ -24,9 +24,9 @@ from app.otlp.decode import span_of
 from app.otlp.masking import Masking, Rule
 from app.rendering.render import Placeholder, PlaceholderValue
 from app.services.experiments.findings import Findings, Summary, findings_of, present, summary_of
-from app.services.experiments.guard_plan import GuardNumbers, MapPlan, MapStanding, PlannedMutant
+from app.services.experiments.guard_plan import MapParameters, MapPlan, PlannedMutant, ReplayedMap
 from app.services.experiments.plan import CANDIDATE, PlannedCandidate, Repeats, Series
-from app.services.experiments.standing import Standing, Wanted
+from app.services.experiments.replayed_experiment import ReplayedExperiment, WantedReplay
 from app.services.insight.findings import Insight, added_up, findings
 from app.services.masking.rules import MessageMasking
 from app.services.prompts.agent_splits import AgentSplitter, agent_names
@@ -45,7 +45,7 @@ from tests.support.cores import Core, Make
 from tests.support.growth import Work
 from tests.unit.costs.conftest import cost_tests
 from tests.unit.costs.replays import of_turns
-from tests.unit.services.experiments.test_standing import NOW, plan, played
+from tests.unit.services.experiments.test_replayed_experiment import NOW, plan, played
 from tests.unit.services.replays.test_masking import differing_replay
 
 pytestmark = pytest.mark.slow
@@ -65,7 +65,9 @@ def experiment(values: Callable[[int], dict[str, Any]], *, cases: int, repeats: 
     def make(size: int) -> Work:
         fixed = plan(cases or size, **arms)
         rows = [
-            played(Wanted(ordinal, Series(arm, case.test_case_id)), ordinal, **values(ordinal + case.test_case_id))
+            played(
+                WantedReplay(ordinal, Series(arm, case.test_case_id)), ordinal, **values(ordinal + case.test_case_id)
+            )
             for arm in sorted(set(fixed.played_arms.values()))
             for case in fixed.cases
             for ordinal in range(repeats or 2 * size)
@@ -73,13 +75,13 @@ def experiment(values: Callable[[int], dict[str, Any]], *, cases: int, repeats: 
         violation = {"kind": "extra_write", "tool": "t", "turn": 0, "arguments": {}, "message": "m"}
 
         def work() -> None:
-            standing = Standing(replace(fixed), rows)
-            outlook = standing.outlook
-            summary = summary_of(standing, outlook.decisions, lambda _: [violation])
+            experiment = ReplayedExperiment(replace(fixed), rows)
+            outlook = experiment.outlook
+            summary = summary_of(experiment, outlook.decisions, lambda _: [violation])
             present(msgspec.to_builtins(summary), Summary)
-            present(msgspec.to_builtins(findings_of(standing, outlook.decisions)), Findings)
-            assert standing.ended + standing.in_work == len(rows)
-            standing._has_only_errors(CANDIDATE, is_over=True)
+            present(msgspec.to_builtins(findings_of(experiment, outlook.decisions)), Findings)
+            assert experiment.ended + experiment.in_work == len(rows)
+            experiment._has_only_errors(CANDIDATE, is_over=True)
 
         return work
 
@@ -91,21 +93,23 @@ def guard_map(values: Callable[[int], dict[str, Any]], *, cases: int = 0, repeat
 
     def make(size: int) -> Work:
         of_experiment = plan(cases or size)
-        numbers = GuardNumbers(Repeats(2, 6), 0.5, 0.05, max_replays=10**6)
+        parameters = MapParameters(Repeats(2, 6), 0.5, 0.05, max_replays=10**6)
         mutants = tuple(PlannedMutant(n // 2, "without", n, n + 1, "", (1, 0)) for n in range(2 * (sentences or size)))
-        fixed = MapPlan(of_experiment.row, numbers, of_experiment.cases, (), mutants)
+        fixed = MapPlan(of_experiment.row, parameters, of_experiment.cases, (), mutants)
         rows = [
-            played(Wanted(ordinal, Series(arm, case.test_case_id)), ordinal, **values(ordinal + case.test_case_id))
+            played(
+                WantedReplay(ordinal, Series(arm, case.test_case_id)), ordinal, **values(ordinal + case.test_case_id)
+            )
             for arm in fixed.played_arms
             for case in fixed.cases
             for ordinal in range(repeats or 2 * size)
         ]
 
         def work() -> None:
-            standing = MapStanding(replace(fixed), rows)
-            outlook = standing.look(10**6)
-            assert len(outlook.decided.sentences) + len(outlook.wanted) > 0 or standing.in_work
-            assert standing.never_passed is None or "passes" in standing.never_passed
+            experiment = ReplayedMap(replace(fixed), rows)
+            outlook = experiment.map_outlook(10**6)
+            assert len(outlook.decided.sentences) + len(outlook.wanted) > 0 or experiment.in_work
+            assert experiment.never_passed is None or "passes" in experiment.never_passed
 
         return work
 
@@ -292,7 +296,7 @@ FOLDERS = (
     "services/experiments/findings",
     "services/experiments/guard_plan",
     "services/experiments/plan",
-    "services/experiments/standing",
+    "services/experiments/replayed_experiment",
     "services/insight/findings",
     "services/prompts/agent_splits",
     "services/prompts/content",
@@ -311,9 +315,9 @@ NOT_GROWING: dict[str, set[str]] = {
         "services/experiments/plan:Plan.compared",
         "services/experiments/plan:Plan.played_arms",
         "services/experiments/plan:Plan.snapshots",
-        "services/experiments/standing:Standing._fruitless",
-        "services/experiments/standing:Standing.decisions",
-        "services/experiments/standing:_is_decided",
+        "services/experiments/replayed_experiment:ReplayedExperiment._fruitless",
+        "services/experiments/replayed_experiment:ReplayedExperiment.decisions",
+        "services/experiments/replayed_experiment:_is_decided",
     },
     "return at most 50 scores": {"services/insight/findings:Insight.scores", "services/insight/findings:findings"},
 }

@@ -1,4 +1,4 @@
-"""The standing of an experiment: the results of its replays, and the replays that it needs next."""
+"""An experiment with its replays: the decisions that follow from their results, and the replays that it needs next."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ REUSED_FOR = timedelta(days=7)
 FAILED_REPLAYS_MAX = 20
 
 
-class Wanted(NamedTuple):
+class WantedReplay(NamedTuple):
     """A replay to add; lower ordinals are played first, across all test cases."""
 
     ordinal: int
@@ -44,7 +44,7 @@ class Outlook:
     """
 
     decisions: Mapping[int, Decision]
-    wanted: Sequence[Wanted]
+    wanted: Sequence[WantedReplay]
     fruitless: int | None
 
     @property
@@ -53,7 +53,7 @@ class Outlook:
 
 
 @dataclass(frozen=True)
-class Standing:
+class ReplayedExperiment:
     """An experiment with its replays, by arm and test case in order of ordinal."""
 
     plan: Plan
@@ -87,7 +87,7 @@ class Standing:
 
         Without the arm of the baseline: other contents are compared with its replays. A watch counts all its replays.
         """
-        if self.plan.numbers.watched_by is not None:
+        if self.plan.parameters.watched_by is not None:
             return frozenset()
         counted = {replay.arm for replay in self.replays if replay.violated and replay.status in COUNTED}
         return frozenset(counted - {self.plan.played_arms.get(BASELINE)})
@@ -138,7 +138,7 @@ class Standing:
     @property
     def _exhausted(self) -> str | None:
         """The reason why no more replays may be played; None if there is none."""
-        most = self.plan.numbers.max_cost
+        most = self.plan.parameters.max_cost
         if most is not None and self.own_cost_usd >= most:
             return f"the cost reached {usd(most)}"
         if len(self.replays) >= REPLAYS_MAX and not self.in_work:
@@ -157,7 +157,7 @@ class Standing:
         fruitless = self._fruitless(is_over=is_over) if exhausted is None else None
         return Outlook(decisions, wanted, fruitless)
 
-    def _wanted(self, decisions: Mapping[int, Decision]) -> list[Wanted]:
+    def _wanted(self, decisions: Mapping[int, Decision]) -> list[WantedReplay]:
         """Return the replays to add for undecided comparisons, in playing order.
 
         A replay that ended with an error is not a trial; another one replaces it. A series gets at most as many
@@ -170,7 +170,7 @@ class Standing:
                     if decision.verdict is None and arm_ in self.plan.played_arms:
                         series = self.plan.series(arm_, case)
                         targets[series] = max(targets[series], target)
-        wanted = [Wanted(n, series) for series, target in targets.items() for n in self._missing(series, target)]
+        wanted = [WantedReplay(n, series) for series, target in targets.items() for n in self._missing(series, target)]
         order = {case: index for index, case in enumerate(self.plan.cases)}
         wanted.sort(key=lambda replay: (replay.ordinal, order[self.plan.case(replay.series)], replay.series.arm))
         return wanted[: max(0, REPLAYS_MAX - len(self.replays))]

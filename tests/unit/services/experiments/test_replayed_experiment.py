@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from app.models.experiment_replays import COUNTED, PlayedRow
 from app.models.experiments import ExperimentRow
 from app.models.replays import UNFINISHED
-from app.services.experiments import standing as standing_module
+from app.services.experiments import experiment as standing_module
 from app.services.experiments.findings import findings_of, summary_of
-from app.services.experiments.plan import BASELINE, CANDIDATE, FIRST_MODEL, Numbers, Plan, PlannedModel, Repeats
-from app.services.experiments.standing import Standing, Wanted
+from app.services.experiments.plan import BASELINE, CANDIDATE, FIRST_MODEL, Parameters, Plan, PlannedModel, Repeats
+from app.services.experiments.replayed_experiment import ReplayedExperiment, WantedReplay
 from app.services.replays.frozen import FrozenCase
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -26,7 +26,7 @@ MIN, MAX = 2, 6
 OUTCOMES = ("passed", "passed", "passed", "failed", "needs_review", "void", "error", "cancelled", None)
 
 
-def plan(cases: int = 2, *, snapshots: tuple[int | None, ...] = (1, 2), **numbers: Any) -> Plan:
+def plan(cases: int = 2, *, snapshots: tuple[int | None, ...] = (1, 2), **parameters: Any) -> Plan:
     """A plan with snapshots for each arm: the candidate's, the baseline's, and those of other models."""
     candidate, baseline, *models = snapshots
     row = ExperimentRow(
@@ -57,10 +57,10 @@ def plan(cases: int = 2, *, snapshots: tuple[int | None, ...] = (1, 2), **number
     )
     planned = tuple(FrozenCase(number, f"Case {number}", number, 1) for number in range(cases))
     others = tuple(PlannedModel(f"model-{each}", each or 0) for each in models)
-    return Plan(row, Numbers(Repeats(MIN, MAX), 0.5, 0.05, **numbers), planned, others)
+    return Plan(row, Parameters(Repeats(MIN, MAX), 0.5, 0.05, **parameters), planned, others)
 
 
-def played(wanted: Wanted, replay_id: int, status: str | None = "passed", **values: Any) -> PlayedRow:
+def played(wanted: WantedReplay, replay_id: int, status: str | None = "passed", **values: Any) -> PlayedRow:
     row = PlayedRow(
         arm=wanted.series.arm,
         variant=wanted.series.variant,
@@ -87,8 +87,8 @@ def ordered(rows: list[PlayedRow]) -> list[PlayedRow]:
     return sorted(rows, key=lambda row: (row.arm, row.test_case_id, row.ordinal))
 
 
-def over(standing: Standing) -> bool:
-    return standing.outlook.is_decided or standing.outlook.fruitless is not None
+def over(experiment: ReplayedExperiment) -> bool:
+    return experiment.outlook.is_decided or experiment.outlook.fruitless is not None
 
 
 SNAPSHOTS = st.sampled_from([(1, 2), (1, 1), (1, None), (1, 2, 3), (1, 2, 1), (1, 1, 2)])
@@ -102,8 +102,8 @@ def test_every_experiment_ends_in_whatever_order_its_replays_end_with_whatever_r
 ) -> None:
     fixed = plan(cases, snapshots=snapshots, max_cost=max_cost)
     rows: list[PlayedRow] = []
-    while not over(standing := Standing(fixed, ordered(rows))):
-        added = standing.outlook.wanted[: IN_WORK_MAX - standing.in_work]
+    while not over(experiment := ReplayedExperiment(fixed, ordered(rows))):
+        added = experiment.outlook.wanted[: IN_WORK_MAX - experiment.in_work]
         rows += [played(each, len(rows) + number, "running") for number, each in enumerate(added)]
         in_work = [index for index, row in enumerate(rows) if row.status in UNFINISHED]
         assert in_work, "it neither has ended nor waits for a replay"
@@ -117,42 +117,42 @@ def test_every_experiment_ends_in_whatever_order_its_replays_end_with_whatever_r
     for arm, test_case_id in of_series:
         ordinals = [row.ordinal for row in ordered(rows) if (row.arm, row.test_case_id) == (arm, test_case_id)]
         assert ordinals == list(range(len(ordinals)))
-    findings = findings_of(standing, standing.outlook.decisions)
+    findings = findings_of(experiment, experiment.outlook.decisions)
     assert len(findings.test_cases) == cases
     assert len(findings.models) == len(fixed.models)
-    summary = summary_of(standing, standing.outlook.decisions, lambda _replay_id: [])
+    summary = summary_of(experiment, experiment.outlook.decisions, lambda _replay_id: [])
     assert summary.cost.total == pytest.approx(0.04 * len(rows))
 
 
 def first_round(fixed: Plan, **values: Any) -> list[PlayedRow]:
-    wanted = Standing(fixed, []).outlook.wanted
+    wanted = ReplayedExperiment(fixed, []).outlook.wanted
     return ordered([played(each, number, **values) for number, each in enumerate(wanted)])
 
 
 def test_the_first_replays_go_over_all_test_cases_and_both_sides() -> None:
-    wanted = Standing(plan(), []).outlook.wanted
+    wanted = ReplayedExperiment(plan(), []).outlook.wanted
     assert [(each.ordinal, each.series.test_case_id, each.series.arm) for each in wanted] == [
         (ordinal, case, arm) for ordinal in range(MIN) for case in range(2) for arm in (CANDIDATE, BASELINE)
     ]
 
 
 def test_equal_contents_have_one_series() -> None:
-    wanted = Standing(plan(1, snapshots=(1, 1, 1)), []).outlook.wanted
+    wanted = ReplayedExperiment(plan(1, snapshots=(1, 1, 1)), []).outlook.wanted
     assert [(each.ordinal, each.series.arm) for each in wanted] == [(0, CANDIDATE)]
 
 
 def test_replays_that_end_early_do_not_count_before_earlier_ones() -> None:
     rows = first_round(plan(1))
     slow = [replace(row, status="running") if row.ordinal == 0 and row.arm == CANDIDATE else row for row in rows]
-    standing = Standing(plan(1), slow)
-    assert standing.trials_of(CANDIDATE, standing.plan.cases[0]) == []
-    assert len(standing.trials_of(BASELINE, standing.plan.cases[0])) == MIN
+    experiment = ReplayedExperiment(plan(1), slow)
+    assert experiment.trials_of(CANDIDATE, experiment.plan.cases[0]) == []
+    assert len(experiment.trials_of(BASELINE, experiment.plan.cases[0])) == MIN
 
 
 def test_a_violation_counts_at_once() -> None:
     rows = first_round(plan(1), status="running")
     violated = [replace(r, status="failed", violated=True) if r.ordinal and r.arm == CANDIDATE else r for r in rows]
-    decision = Standing(plan(1), violated).outlook.decisions[CANDIDATE]
+    decision = ReplayedExperiment(plan(1), violated).outlook.decisions[CANDIDATE]
     assert decision.verdict == "failed"
 
 
@@ -171,7 +171,7 @@ def test_a_violation_stops_the_arm_unless_others_are_compared_with_it(
 ) -> None:
     fixed = plan(1, snapshots=snapshots)
     rows = [replace(r, status="failed", violated=True) if r.arm == arm else r for r in first_round(fixed)]
-    assert Standing(fixed, rows).violated_arms == stopped
+    assert ReplayedExperiment(fixed, rows).violated_arms == stopped
 
 
 def test_the_cancelled_rest_of_an_arm_with_a_violation_counts_as_no_error() -> None:
@@ -183,12 +183,12 @@ def test_the_cancelled_rest_of_an_arm_with_a_violation_counts_as_no_error() -> N
         for row in first_round(fixed)
     ]
     cancelled = [replace(row, status="cancelled") if row.arm == CANDIDATE and row.ordinal else row for row in rows]
-    assert Standing(fixed, cancelled)._errors == Standing(fixed, rows)._errors == 2 * MIN
+    assert ReplayedExperiment(fixed, cancelled)._errors == ReplayedExperiment(fixed, rows)._errors == 2 * MIN
 
 
 def test_a_violation_of_the_baseline_is_no_fault_of_the_candidate() -> None:
     rows = [replace(r, status="failed", violated=True) if r.arm == BASELINE else r for r in first_round(plan(1))]
-    assert Standing(plan(1), rows).outlook.decisions[CANDIDATE].verdict != "failed"
+    assert ReplayedExperiment(plan(1), rows).outlook.decisions[CANDIDATE].verdict != "failed"
 
 
 def test_what_a_budget_stopped_is_no_error() -> None:
@@ -197,7 +197,7 @@ def test_what_a_budget_stopped_is_no_error() -> None:
         replace(row, status="cancelled", prompt_cost_usd=0, completion_cost_usd=0) if row.arm == BASELINE else row
         for row in first_round(fixed)
     ]
-    outlook = Standing(fixed, rows).outlook
+    outlook = ReplayedExperiment(fixed, rows).outlook
     assert (outlook.fruitless, outlook.decisions[CANDIDATE].verdict) == (None, "inconclusive")
     assert "the cost reached $0.08" in (outlook.decisions[CANDIDATE].reason or "")
 
@@ -205,18 +205,18 @@ def test_what_a_budget_stopped_is_no_error() -> None:
 def test_an_experiment_has_a_largest_number_of_replays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(standing_module, "REPLAYS_MAX", 5)
     fixed = plan(2)
-    assert len(Standing(fixed, []).outlook.wanted) == 5
+    assert len(ReplayedExperiment(fixed, []).outlook.wanted) == 5
     rows = first_round(fixed)
-    assert Standing(fixed, [*rows[:4], replace(rows[4], status="running")]).outlook.wanted == []
-    outlook = Standing(fixed, rows).outlook
+    assert ReplayedExperiment(fixed, [*rows[:4], replace(rows[4], status="running")]).outlook.wanted == []
+    outlook = ReplayedExperiment(fixed, rows).outlook
     assert outlook.decisions[CANDIDATE].verdict == "inconclusive"
 
 
 def test_reused_results_cost_nothing_and_interrupted_replays_have_no_latency() -> None:
     fixed = plan(1)
     rows = [replace(row, reused=row.arm == BASELINE, attempts=1 + row.ordinal) for row in first_round(fixed)]
-    standing = Standing(fixed, rows)
-    found = findings_of(standing, standing.outlook.decisions).test_cases[0]
+    experiment = ReplayedExperiment(fixed, rows)
+    found = findings_of(experiment, experiment.outlook.decisions).test_cases[0]
     assert found.baseline is not None
     assert (found.baseline.reused, found.baseline.cost.total, found.baseline.tokens.total) == (MIN, 0, 0)
     assert found.candidate.cost.total == pytest.approx(0.04 * MIN)
@@ -226,12 +226,12 @@ def test_reused_results_cost_nothing_and_interrupted_replays_have_no_latency() -
 def test_an_experiment_keeps_so_many_violations_and_no_arguments_beyond_a_length() -> None:
     fixed = plan(1)
     rows = [replace(row, status="failed", violated=True) for row in first_round(fixed)]
-    standing = Standing(fixed, rows)
+    experiment = ReplayedExperiment(fixed, rows)
     found = {"kind": "extra_write", "tool": "refund", "turn": 0, "message": "It was called."}
 
     def violations(replay_id: int) -> list[dict[str, Any]]:
         return [found | {"arguments": {"note": "x" * (20_000 if number else 3)}} for number in range(60)]
 
-    kept = summary_of(standing, standing.outlook.decisions, violations).violations
+    kept = summary_of(experiment, experiment.outlook.decisions, violations).violations
     assert [each.arguments for each in kept[:2]] == [{"note": "xxx"}, None]
     assert (len(kept), {each.test_case_id for each in kept}) == (100, {0})

@@ -42,8 +42,8 @@ ERASED = timedelta(days=1)
 """The time within which the rows of an erased prompt are removed."""
 
 
-class Place(NamedTuple):
-    """A row that is examined."""
+class RowRef(NamedTuple):
+    """The project and the id of a row that is examined."""
 
     project_id: int
     id: int
@@ -69,12 +69,12 @@ class Invariant:
     condition: ColumnElement[bool] = true()
     slow: bool = False
 
-    def places(self, connection: Connection, *, after: int, limit: int) -> list[Place]:
+    def row_refs(self, connection: Connection, *, after: int, limit: int) -> list[RowRef]:
         """List the next rows, of all projects, in the order of their ids."""
         c = self.table.c
         project_id = c.id if self.table is projects else c.project_id
         statement = select(project_id, c.id).where(c.id > after, self.condition).order_by(c.id).limit(limit)
-        return [Place(*row) for row in connection.execute(statement)]
+        return [RowRef(*row) for row in connection.execute(statement)]
 
 
 def _wrong_sums(connection: Connection, project_id: int, ids: Sequence[int], now: datetime) -> Iterable[int]:

@@ -36,25 +36,30 @@ class PriceList:
     def find(self, called: CalledModel) -> Tariff | None:
         """Return the prices of a model, None for one that the list does not know at this provider."""
         path = called.model.rpartition("/")[0]
-        places = words_of(f"{called.provider} {path}")
+        provider_words = words_of(f"{called.provider} {path}")
         keys = keys_of(called.model)
-        if _HOSTS & places:
+        if _HOSTS & provider_words:
             return None
         priced = next((self.by_key[key] for key in keys if key in self.by_key), None)
-        if priced is None and _AZURE & places and keys and (key := model_of_deployment(keys[0], self._of_openai)):
+        if (
+            priced is None
+            and _AZURE & provider_words
+            and keys
+            and (key := model_of_deployment(keys[0], self._of_openai))
+        ):
             priced = self.by_key[key]
-        return priced[1] if priced and _sells(priced[0], places) else None
+        return priced[1] if priced and _sells(priced[0], provider_words) else None
 
     @property
     def _of_openai(self) -> Iterable[str]:
         return (key for key, (vendor, _) in self.by_key.items() if vendor == "OPENAI")
 
 
-def _sells(vendor: str, places: frozenset[str]) -> bool:
-    """Return whether a call at these places is one of the vendor's at its published price."""
+def _sells(vendor: str, provider_words: frozenset[str]) -> bool:
+    """Return whether a call at a provider with these words in its name costs the vendor's published price."""
     if vendor == _BUILTIN:
-        return bool({"builtin", "reprise"} & places)
-    return not (vendor in _OPEN and _RESELLERS & places)
+        return bool({"builtin", "reprise"} & provider_words)
+    return not (vendor in _OPEN and _RESELLERS & provider_words)
 
 
 OwnPrices = Mapping[tuple[str, str], Tariff]
@@ -79,8 +84,8 @@ class PriceBook:
 
     def _own(self, called: CalledModel) -> Tariff | None:
         provider = called.provider.strip().lower()
-        places = [(where, key) for key in keys_of(called.model) for where in (provider, "")] if self.own else []
-        return next((self.own[place] for place in places if place in self.own), None)
+        keys = [(name, key) for key in keys_of(called.model) for name in (provider, "")] if self.own else []
+        return next((self.own[key] for key in keys if key in self.own), None)
 
     def bill(self, called: CalledModel, tokens: Tokens, size: int | None = None) -> Bill:
         """Return the bill of one call, or of calls with prompts of one `size`; calls without tokens cost nothing.

@@ -22,37 +22,39 @@ class SignInCaller:
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
-    """The most that all callers have at once, that all strangers have, and that each caller has."""
+class CallerLimits:
+    """The most that all callers have at once, that all strangers have together, and that each caller has."""
 
     all: int
     strangers: int
     each: int
 
 
-HELD = Room(all=16, strangers=8, each=2)
+HELD = CallerLimits(all=16, strangers=8, each=2)
 """Requests of a process at once. A provider that does not answer holds a thread for each of them."""
-WAITING = Room(all=96, strangers=64, each=32)
+WAITING = CallerLimits(all=96, strangers=64, each=32)
 """People who wait for a place: as many of one office as sign in within seconds."""
 
 
 class _Callers:
-    """Counts what each caller has of a room."""
+    """Counts what each caller has, within limits."""
 
-    def __init__(self, room: Room) -> None:
-        self._room = room
+    def __init__(self, limits: CallerLimits) -> None:
+        self._limits = limits
         self._counts: Counter[SignInCaller] = Counter()
 
     def add(self, caller: SignInCaller) -> bool:
-        """Add the caller if there is room; return whether there was."""
-        room, counts = self._room, self._counts
+        """Add the caller if the limits allow it; return whether they do."""
+        limits, counts = self._limits, self._counts
         strangers = sum(count for other, count in counts.items() if not other.known)
-        has_room = (
-            counts.total() < room.all and counts[caller] < room.each and (caller.known or strangers < room.strangers)
+        allowed = (
+            counts.total() < limits.all
+            and counts[caller] < limits.each
+            and (caller.known or strangers < limits.strangers)
         )
-        if has_room:
+        if allowed:
             counts[caller] += 1
-        return has_room
+        return allowed
 
     def remove(self, caller: SignInCaller) -> None:
         self._counts[caller] -= 1
@@ -71,7 +73,7 @@ class _Waiting:
 class ProviderPlaces:
     """Gives places in the order of arrival, to each caller that may have one more."""
 
-    def __init__(self, *, held: Room = HELD, waiting: Room = WAITING, wait_s: float = WAIT_S) -> None:
+    def __init__(self, *, held: CallerLimits = HELD, waiting: CallerLimits = WAITING, wait_s: float = WAIT_S) -> None:
         self._lock = threading.Lock()
         self._held, self._waiting, self._wait_s = _Callers(held), _Callers(waiting), wait_s
         self._line: list[_Waiting] = []
@@ -104,7 +106,7 @@ class ProviderPlaces:
         raise _too_many()
 
     def _hand_on(self) -> None:
-        """Give free places to those who wait and may have one."""
+        """Give free places to the waiting callers that may have one."""
         for waiting in tuple(self._line):
             if self._held.add(waiting.caller):
                 self._line.remove(waiting)

@@ -15,7 +15,7 @@ from app.database.transactions import Database
 from app.metrics import Metrics
 from app.metrics.registry import INVARIANT_VIOLATIONS
 from app.models.base import metadata
-from app.models.invariants import INVARIANTS, Invariant, Place, broken_of
+from app.models.invariants import INVARIANTS, Invariant, RowRef, broken_of
 from app.services.data.content_rules import CONTENT_RULES
 from app.timestamps import Now
 from app.work.work_time import WorkTime
@@ -38,7 +38,7 @@ class Examined:
 
     invariant: Invariant
     rows: int
-    broken: Sequence[Place]
+    broken: Sequence[RowRef]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -53,7 +53,7 @@ class InvariantService:
     now: Now
     work_time: WorkTime = field(default_factory=partial(WorkTime, WORK_S))
     _last: dict[str, int] = field(default_factory=dict, init=False)
-    _suspects: dict[str, list[Place]] = field(default_factory=dict, init=False)
+    _suspects: dict[str, list[RowRef]] = field(default_factory=dict, init=False)
     _next: int = field(default=0, init=False)
 
     def sweep(self) -> None:
@@ -74,14 +74,14 @@ class InvariantService:
 
     def _examine_some(self, invariant: Invariant) -> None:
         """Examine the next rows of a rule; after the last row it begins at the first one again."""
-        places = self._places(invariant, self._last.get(invariant.name, 0), ROWS_AT_ONCE)
-        self._last[invariant.name] = places[-1].id if len(places) == ROWS_AT_ONCE else 0
-        self._suspects.setdefault(invariant.name, []).extend(self._broken(invariant, places))
+        row_refs = self._row_refs(invariant, self._last.get(invariant.name, 0), ROWS_AT_ONCE)
+        self._last[invariant.name] = row_refs[-1].id if len(row_refs) == ROWS_AT_ONCE else 0
+        self._suspects.setdefault(invariant.name, []).extend(self._broken(invariant, row_refs))
 
-    def _report(self, invariant: Invariant, broken: Sequence[Place]) -> None:
+    def _report(self, invariant: Invariant, broken: Sequence[RowRef]) -> None:
         self.metrics.count(INVARIANT_VIOLATIONS, invariant.name, by=len(broken))
-        for place in broken:
-            log.error("invariant_violated", rule=invariant.name, project_id=place.project_id, id=place.id)
+        for row_ref in broken:
+            log.error("invariant_violated", rule=invariant.name, project_id=row_ref.project_id, id=row_ref.id)
 
     def damages(self) -> list[str]:
         """Return what the database reports about its files; empty without damage."""
@@ -93,27 +93,27 @@ class InvariantService:
         `pause` waits before the suspects are looked at again.
         """
         for invariant in RULES:
-            suspects: list[Place] = []
+            suspects: list[RowRef] = []
             rows = last = 0
-            while places := self._places(invariant, last, ROWS_OF_A_PIECE):
-                rows, last = rows + len(places), places[-1].id
-                suspects += islice(self._broken(invariant, places), SUSPECTS_MAX - len(suspects))
+            while row_refs := self._row_refs(invariant, last, ROWS_OF_A_PIECE):
+                rows, last = rows + len(row_refs), row_refs[-1].id
+                suspects += islice(self._broken(invariant, row_refs), SUSPECTS_MAX - len(suspects))
                 progress(invariant.name, rows)
             if suspects:
                 pause()
             yield Examined(invariant, rows, self._broken(invariant, suspects))
 
-    def _places(self, invariant: Invariant, after: int, limit: int) -> list[Place]:
+    def _row_refs(self, invariant: Invariant, after: int, limit: int) -> list[RowRef]:
         with self.database.read() as connection:
-            return invariant.places(connection, after=after, limit=limit)
+            return invariant.row_refs(connection, after=after, limit=limit)
 
-    def _broken(self, invariant: Invariant, places: Sequence[Place]) -> list[Place]:
+    def _broken(self, invariant: Invariant, row_refs: Sequence[RowRef]) -> list[RowRef]:
         by_project: dict[int, list[int]] = defaultdict(list)
-        for place in places:
-            by_project[place.project_id].append(place.id)
-        broken: list[Place] = []
+        for row_ref in row_refs:
+            by_project[row_ref.project_id].append(row_ref.id)
+        broken: list[RowRef] = []
         for project_id, ids in by_project.items():
             with self.database.read() as connection:
                 broken_ids = broken_of(invariant, connection, project_id, ids, self.now())
-            broken += [Place(project_id, id_) for id_ in sorted(broken_ids)]
+            broken += [RowRef(project_id, id_) for id_ in sorted(broken_ids)]
         return broken

@@ -18,8 +18,8 @@ from app.experiments.statistics import default_most, default_repeats
 from app.guard.decision import FIRST_CASES, State
 from app.guard.mutants import Operator, mutants
 from app.guard.proposals import PROPOSED_MAX, askable
+from app.guard.relevance import CaseWords, by_relevance
 from app.guard.sentences import Sentence, sentences
-from app.guard.touching import CaseWords, ordered
 from app.models import experiment_replays, experiments, prompt_versions
 from app.models.experiments import ExperimentRow
 from app.models.language_models import LanguageModel
@@ -330,7 +330,7 @@ def _counts(row: ExperimentRow) -> Mapping[str, int]:
 def _planned(text: str, new: NewMap, words: Sequence[set[str]]) -> list[PlannedMutant]:
     """Return the mutants of the chosen sentences; raises `Invalid` as `_chosen`."""
     chosen, cases = _chosen(text, new), CaseWords.of(words)
-    first = {sentence.number: tuple(ordered(sentence.piece.text, cases)[:FIRST_CASES]) for sentence in chosen}
+    first = {sentence.number: tuple(by_relevance(sentence.piece.text, cases)[:FIRST_CASES]) for sentence in chosen}
     return [
         PlannedMutant(mutant.sentence, mutant.operator, mutant.begin, mutant.end, mutant.by, first[mutant.sentence])
         for mutant in mutants(text, chosen)

@@ -9,7 +9,7 @@ from datetime import timedelta
 from app.database.transactions import Database
 from app.errors import Invalid, NotFound
 from app.guard.decision import State
-from app.guard.touching import CaseWords, touched
+from app.guard.relevance import CaseWords, most_relevant
 from app.models import cases as test_cases
 from app.models.audit_log import SYSTEM, Actor
 from app.services.experiments.guard_maps import GuardMapService, MappedSentence, MapView, words_of_fingerprint
@@ -131,7 +131,7 @@ def _with(previews: Mapping[str, str], sessions: Iterable[OfferedSession]) -> li
 def _different(sentence: str, samples: Sequence[Sample], words: CaseWords) -> list[OfferedSession]:
     """Return the sessions that a sentence is about, one for each order of tools with the same words."""
     kinds: dict[tuple[Sequence[str], Sequence[str]], OfferedSession] = {}
-    for touch in touched(sentence, words, COMPARED):
-        sample = samples[touch.place]
-        kinds.setdefault((sample.scored.fingerprint.order, touch.words), OfferedSession(sample.id, touch.words))
+    for session in most_relevant(sentence, words, COMPARED):
+        sample = samples[session.index]
+        kinds.setdefault((sample.scored.fingerprint.order, session.words), OfferedSession(sample.id, session.words))
     return [*kinds.values()]

@@ -51,7 +51,7 @@ class InsightFilter:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _PartKey:
     """The version, model and day of a part.
 
     "" is the version or model of sessions that have none or several, and the version of a draft.
@@ -115,7 +115,7 @@ class InsightService:
     def _groups(self, project_id: int, prompt_id: int, filters: InsightFilter, group_by: GroupBy) -> list[Insight]:
         with self.database.read() as connection:
             head = self.reader.head(connection, project_id=project_id, prompt_id=prompt_id)
-            parts = ((place, part) for place, part in _parts(connection, head, filters) if place.within(filters))
+            parts = ((key, part) for key, part in _parts(connection, head, filters) if key.within(filters))
             return _grouped(parts, group_by, _labels_of(head))
 
 
@@ -136,19 +136,19 @@ def _labels_of(head: PromptHead) -> Mapping[str, Collection[str]]:
 
 
 def _grouped(
-    parts: Iterable[tuple[_Place, Part]], group_by: GroupBy, labels: Mapping[str, Collection[str]]
+    parts: Iterable[tuple[_PartKey, Part]], group_by: GroupBy, labels: Mapping[str, Collection[str]]
 ) -> list[Insight]:
     if group_by == "label":
-        labelled = ((place, part) for place, part in parts if place.version in labels)
-        return _by_label(_by_place(labelled, "version"), labels)
-    return _by_place(parts, group_by)
+        labelled = ((key, part) for key, part in parts if key.version in labels)
+        return _by_label(_by_key(labelled, "version"), labels)
+    return _by_key(parts, group_by)
 
 
-def _by_place(parts: Iterable[tuple[_Place, Part]], group_by: GroupBy) -> list[Insight]:
+def _by_key(parts: Iterable[tuple[_PartKey, Part]], group_by: GroupBy) -> list[Insight]:
     groups: dict[Any, Insight] = {}
     figures: dict[Any, FiguresSum] = defaultdict(FiguresSum)
-    for place, part in parts:
-        key = getattr(place, group_by) or None
+    for part_key, part in parts:
+        key = getattr(part_key, group_by) or None
         group = groups.setdefault(key, Insight(group_by, key))
         if isinstance(part, Figures):
             figures[key].add(part)
@@ -184,7 +184,7 @@ def _add(group: Insight, part: Spent | RecentRun | RecentScore | ReplayCount) ->
             group.replays_failed += part.replays
 
 
-def _parts(connection: Connection, head: PromptHead, filters: InsightFilter) -> Iterator[tuple[_Place, Part]]:
+def _parts(connection: Connection, head: PromptHead, filters: InsightFilter) -> Iterator[tuple[_PartKey, Part]]:
     which: dict[str, Any] = {"project_id": head.project_id, "prompt_id": head.id}
     days: dict[str, Any] = {"since": filters.since, "until": filters.until}
     of_prompt: dict[str, Any] = {"project_id": head.project_id, "prompt_ids": [head.id]}
@@ -193,14 +193,14 @@ def _parts(connection: Connection, head: PromptHead, filters: InsightFilter) -> 
         raise Invalid("from: These days have too many different durations and costs; ask for fewer days.")
     ids = [id_ for id_, _ in sizes]
     for key, sums in insight.figures_of(connection, project_id=head.project_id, ids=ids):
-        yield _Place(key.version, key.model, key.day), sums
+        yield _PartKey(key.version, key.model, key.day), sums
     for row in _spent(connection, head, filters):
-        yield _Place(row["commit_hash"], row["name"] or "", row["day"]), _spent_of(row)
+        yield _PartKey(row["commit_hash"], row["name"] or "", row["day"]), _spent_of(row)
     for run in insight_sources.recent_runs(connection, prompt_id=head.id, **filters.times, limit=RECENT_MAX):
-        yield _Place(run.commit_hash or "", run.model, run.created_at.date()), run
+        yield _PartKey(run.commit_hash or "", run.model, run.created_at.date()), run
     yield from _replays(connection, which, filters)
     for score in insight_sources.recent_scores(connection, **which, limit=RECENT_MAX):
-        yield _Place(score.version, score.model, score.day), score
+        yield _PartKey(score.version, score.model, score.day), score
 
 
 def _spent(connection: Connection, head: PromptHead, filters: InsightFilter) -> Sequence[Mapping[str, Any]]:
@@ -221,13 +221,13 @@ def _spent_of(row: Mapping[str, Any]) -> Spent:
 
 def _replays(
     connection: Connection, which: Mapping[str, Any], filters: InsightFilter
-) -> Iterator[tuple[_Place, ReplayCount]]:
+) -> Iterator[tuple[_PartKey, ReplayCount]]:
     """Yield the replays of each content under the newest version with this content."""
     counts = insight_sources.count_decided_replays(connection, **which, **filters.times)
     contents = {count.fingerprint for count in counts}
     versions = prompt_versions.hashes_by_content(connection, prompt_id=which["prompt_id"], content_hashes=contents)
     for count in counts:
-        yield _Place(versions.get(count.fingerprint, ""), count.model, count.day), count
+        yield _PartKey(versions.get(count.fingerprint, ""), count.model, count.day), count
 
 
 def _bounded(rows: Sequence[Row]) -> Sequence[Row]:

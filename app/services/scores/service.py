@@ -20,7 +20,7 @@ from app.models.scores import THUMBS, ScoreRow, Source
 from app.otlp.masking import Masking
 from app.pagination import ListPage, json_size, page_by_size
 from app.services.masking.rules import MaskingRules
-from app.services.scores.targets import Target, TargetPlace, places_of
+from app.services.scores.targets import Target, TargetColumns, columns_of_targets
 from app.services.sessions.service import session_key_of
 from app.timestamps import Now, ns_of
 
@@ -64,8 +64,8 @@ class ScoreService:
         targets = [score.target for score in given]
 
         def work(connection: Connection) -> list[tuple[ScoreRow, bool]]:
-            places = places_of(connection, project_id=project_id, targets=targets, masking=masking, path=path)
-            return _store(connection, project_id, rows, places, now)
+            columns = columns_of_targets(connection, project_id=project_id, targets=targets, masking=masking, path=path)
+            return _store(connection, project_id, rows, columns, now)
 
         return self.database.retrying(work)
 
@@ -89,8 +89,8 @@ class ScoreService:
         score = GivenScore(name=name, value=value, comment=comment or None, target=Target(session_id=session_id))
         row = _row(score, _rating_digest(user_id, session_id, name), "person", masking, now)
         with self.database.write() as connection:
-            places = places_of(connection, project_id=project_id, targets=[score.target], masking=masking)
-            _store(connection, project_id, [row], places, now)
+            columns = columns_of_targets(connection, project_id=project_id, targets=[score.target], masking=masking)
+            _store(connection, project_id, [row], columns, now)
             subject = f"the session {session_id}"
             audit_log.note(connection, now, actor, Action.SCORE_GIVEN, subject, project_id=project_id)
 
@@ -152,25 +152,25 @@ def _row(score: GivenScore, digest: bytes, source: Source, masking: Masking, now
 
 
 def _store(
-    connection: Connection, project_id: int, rows: Sequence[ScoreRow], places: Sequence[TargetPlace], now: datetime
+    connection: Connection, project_id: int, rows: Sequence[ScoreRow], targets: Sequence[TargetColumns], now: datetime
 ) -> list[tuple[ScoreRow, bool]]:
-    """Store scores at these places; returns each with whether its digest is new.
+    """Store scores with the columns of their targets; returns each, and whether its digest is new.
 
     A score that is already stored with the same fields is not changed and keeps its time.
     """
     known = scores.find_all(connection, project_id=project_id, digests=[row.digest for row in rows])
-    placed, stored = [], []
-    for row, place in zip(rows, places, strict=True):
-        columns = asdict(place)
+    changed, stored = [], []
+    for row, target in zip(rows, targets, strict=True):
+        columns = asdict(target)
         prompt_id = columns.pop("prompt_id")
         score = replace(row, **columns)
         before = known.get(row.digest)
         if before is not None and replace(before, time_ns=row.time_ns) == score:
             score = before
         else:
-            placed.append((score, prompt_id))
+            changed.append((score, prompt_id))
         stored.append((score, before is None))
-    scores.put(connection, placed, project_id=project_id, waiting_since=new_batch_id(now))
+    scores.put(connection, changed, project_id=project_id, waiting_since=new_batch_id(now))
     return stored
 
 

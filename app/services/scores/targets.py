@@ -31,7 +31,7 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class TargetPlace:
+class TargetColumns:
     """The columns that name a target, and its prompt, None if unknown."""
 
     prompt_id: int | None = None
@@ -41,10 +41,10 @@ class TargetPlace:
     run_id: int | None = None
 
 
-def places_of(
+def columns_of_targets(
     connection: Connection, *, project_id: int, targets: Sequence[Target], masking: Masking, path: str = ""
-) -> list[TargetPlace]:
-    """Return the places of targets, in their order.
+) -> list[TargetColumns]:
+    """Return the columns of targets, in their order.
 
     Raises `NotFound` for a session, prompt or run that the project does not have. The message begins with `path`, with
     `{}` replaced by the target's index.
@@ -52,16 +52,16 @@ def places_of(
     known = _Known(
         prompt_of_run=_prompts_of_runs(connection, project_id, targets),
         prompt_ids=_prompt_ids(connection, project_id, targets),
-        place_of_session=_places_of_sessions(connection, project_id, targets),
+        columns_of_session=_columns_of_sessions(connection, project_id, targets),
         masking=masking,
     )
-    places = []
+    columns = []
     for index, target in enumerate(targets):
         try:
-            places.append(known.place(target))
+            columns.append(known.columns(target))
         except NotFound as error:
             raise NotFound(f"{path.format(index)}{error}") from error
-    return places
+    return columns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,22 +70,22 @@ class _Known:
 
     prompt_of_run: Mapping[int, int]
     prompt_ids: set[int]
-    place_of_session: Mapping[bytes, TargetPlace]
+    columns_of_session: Mapping[bytes, TargetColumns]
     masking: Masking
 
-    def place(self, target: Target) -> TargetPlace:
+    def columns(self, target: Target) -> TargetColumns:
         if target.run_id is not None:
             prompt_id = require(self.prompt_of_run.get(target.run_id), "There is no such run.")
-            return TargetPlace(prompt_id, run_id=target.run_id)
+            return TargetColumns(prompt_id, run_id=target.run_id)
         if target.trace_id is not None:
-            return TargetPlace(trace_id=target.trace_id, span_id=target.span_id)
+            return TargetColumns(trace_id=target.trace_id, span_id=target.span_id)
         if target.session_id is not None:
             key = session_key_of(target.session_id)
-            return require(self.place_of_session.get(key) if key else None, NO_SESSION)
+            return require(self.columns_of_session.get(key) if key else None, NO_SESSION)
         if target.prompt_id not in self.prompt_ids:
             raise NotFound(prompts.NO_PROMPT)
         named = self.masking.conversation(target.conversation_id or "")
-        return TargetPlace(target.prompt_id, conversation_key(target.prompt_id, named))
+        return TargetColumns(target.prompt_id, conversation_key(target.prompt_id, named))
 
 
 def _prompts_of_runs(connection: Connection, project_id: int, targets: Sequence[Target]) -> dict[int, int]:
@@ -98,16 +98,18 @@ def _prompt_ids(connection: Connection, project_id: int, targets: Sequence[Targe
     return prompts.known_prompts(connection, project_id=project_id, prompt_ids=named)
 
 
-def _places_of_sessions(connection: Connection, project_id: int, targets: Sequence[Target]) -> dict[bytes, TargetPlace]:
-    """Return the places of the sessions that targets name by ids.
+def _columns_of_sessions(
+    connection: Connection, project_id: int, targets: Sequence[Target]
+) -> dict[bytes, TargetColumns]:
+    """Return the columns of the sessions that targets name by ids.
 
-    The place of a turn without a conversation is its trace: a later span with a conversation moves the turn to another
+    A session without a conversation is named by its trace: a later span with a conversation moves its turn to another
     session.
     """
     named = (session_key_of(target.session_id) for target in targets if target.session_id is not None)
     rows = sessions.find_sessions(connection, project_id=project_id, session_keys={key for key in named if key})
-    places = {row.session_key: TargetPlace(row.prompt_id, row.session_key) for row in rows}
+    columns = {row.session_key: TargetColumns(row.prompt_id, row.session_key) for row in rows}
     lone = {row.session_key: row.prompt_id for row in rows if row.conversation_id is None}
     for key, trace_id in sessions.first_traces(connection, project_id=project_id, session_keys=lone):
-        places[key] = TargetPlace(lone[key], trace_id=trace_id)
-    return places
+        columns[key] = TargetColumns(lone[key], trace_id=trace_id)
+    return columns

@@ -36,7 +36,7 @@ from app.models import invariants
 from app.models.cases import test_cases
 from app.models.compression import MARK, ZSTD_1, Compressed, compress, decompress_text, raw_of
 from app.models.experiments import experiments
-from app.models.invariants import Place, broken_of
+from app.models.invariants import RowRef, broken_of
 from app.models.judge_audits import judge_audits
 from app.models.log_records import log_records
 from app.models.prompt_versions import prompt_versions
@@ -266,11 +266,11 @@ def test_a_span_with_a_flipped_bit_is_noticed_and_the_others_are_not_blamed(worl
 def watch(world: World, monkeypatch: pytest.MonkeyPatch) -> InvariantService:
     """A watch over the rows of one project: other tests leave broken rows behind."""
 
-    def places(rule: Any, _connection: Any, *, after: int, limit: int) -> list[Place]:
+    def row_refs(rule: Any, _connection: Any, *, after: int, limit: int) -> list[RowRef]:
         ids = [id_ for id_ in ids_of(world, rule.table) if id_ > after][:limit]
-        return [Place(world.project_id, id_) for id_ in ids]
+        return [RowRef(world.project_id, id_) for id_ in ids]
 
-    monkeypatch.setattr(invariants.Invariant, "places", places)
+    monkeypatch.setattr(invariants.Invariant, "row_refs", row_refs)
     container = world.container
     return InvariantService(database=container.database, metrics=container.metrics, now=container.now)
 

@@ -13,8 +13,8 @@ from app.experiments.types import CaseTrials, Design, Trial
 from app.guard.decision import FIRST_CASES, MutantTrials, decide_sentence
 from app.guard.mutants import mutants
 from app.guard.proposals import askable, asked_together, propose_mutants
+from app.guard.relevance import CaseWords, by_relevance, most_relevant
 from app.guard.sentences import sentences
-from app.guard.touching import CaseWords, ordered, touched
 from tests.support.cores import Core, Make
 from tests.support.growth import Work
 from tests.unit.costs.conftest import cost_tests
@@ -65,8 +65,8 @@ def cases(size: int) -> Work:
     unplayed = [*trials[:FIRST_CASES], *[CaseTrials(())] * size]
 
     def work() -> None:
-        ordered("Ask before a refund of word3.", CaseWords.of(words))
-        touched("Ask before a refund of word3.", CaseWords.of(words), 60)
+        by_relevance("Ask before a refund of word3.", CaseWords.of(words))
+        most_relevant("Ask before a refund of word3.", CaseWords.of(words), 60)
         assert decide_sentence(DESIGN, tested).state == "unguarded"
         decide_sentence(DESIGN, [MutantTrials("without", unplayed)])
 
@@ -79,8 +79,8 @@ def words_and_cases(size: int) -> Work:
     sentence = " ".join(f"of{n}" for n in range(size))
 
     def work() -> None:
-        ordered(sentence, words)
-        touched(sentence, words, 60)
+        by_relevance(sentence, words)
+        most_relevant(sentence, words, 60)
 
     return work
 
@@ -91,8 +91,8 @@ def common_words(size: int) -> Work:
     words = CaseWords.of([own] * size)
 
     def work() -> None:
-        ordered(" ".join(own), words)
-        touched(" ".join(own), words, 60)
+        by_relevance(" ".join(own), words)
+        most_relevant(" ".join(own), words, 60)
 
     return work
 

@@ -9,10 +9,10 @@ from contextlib import ExitStack, contextmanager
 import pytest
 
 from app.errors import Unavailable
-from app.services.accounts.provider_places import ProviderPlaces, Room, SignInCaller
+from app.services.accounts.provider_places import CallerLimits, ProviderPlaces, SignInCaller
 from tests.support.waiting import PATIENCE_S, wait_until
 
-HELD, WAITING = Room(all=6, strangers=4, each=2), Room(all=5, strangers=3, each=2)
+HELD, WAITING = CallerLimits(all=6, strangers=4, each=2), CallerLimits(all=5, strangers=3, each=2)
 KNOWN = [SignInCaller(f"account:{number}", known=True) for number in range(9)]
 STRANGERS = [SignInCaller(f"network:{number}", known=False) for number in range(9)]
 

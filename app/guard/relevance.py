@@ -1,4 +1,7 @@
-"""What a sentence is about: the order in which a guard map plays its test cases, and the sessions to make more of."""
+"""Ranks test cases and sessions by the words that they have in common with a sentence of a prompt.
+
+A guard map plays its test cases in this order, and offers sessions to make more test cases of.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ WORDS_COUNTED, SESSIONS_COUNTED = 20, 4_000
 
 @dataclass(frozen=True, slots=True)
 class CaseWords:
-    """The words of so many test cases: the indexes of the test cases that have a word, by word."""
+    """The words of so many test cases or sessions: by word, the indexes of the ones that have it, in order."""
 
     cases: int
     having: Mapping[str, Sequence[int]]
@@ -36,15 +39,15 @@ class CaseWords:
         return cls(cases, having)
 
 
-class Touch(NamedTuple):
-    """A session that has `words` of a sentence, the rarest first; `place` counts the sessions from 0."""
+class RelevantSession(NamedTuple):
+    """A session, by its index, that has `words` of a sentence, the rarest first."""
 
-    place: int
+    index: int
     words: tuple[str, ...]
 
 
-def ordered(sentence: str, words: CaseWords) -> list[int]:
-    """Return the indexes of the test cases, those with the most words in common with a sentence first.
+def by_relevance(sentence: str, words: CaseWords) -> list[int]:
+    """Return the indexes of the test cases, the ones with the most words in common with a sentence first.
 
     A word counts more if fewer test cases have it. Words of no test case are only looked up.
     """
@@ -54,12 +57,12 @@ def ordered(sentence: str, words: CaseWords) -> list[int]:
     return sorted(range(words.cases), key=lambda index: (-scores[index], index))
 
 
-def touched(sentence: str, words: CaseWords, most: int) -> list[Touch]:
-    """Return up to `most` sessions that have words of a sentence, in the order of `ordered`."""
+def most_relevant(sentence: str, words: CaseWords, most: int) -> list[RelevantSession]:
+    """Return up to `most` sessions that have words of a sentence, in the order of `by_relevance`."""
     common = _common(sentence, words)
     scores = _scores(common, words)
     best = nsmallest(most, scores, key=lambda index: (-scores[index], index))
-    return [Touch(index, tuple(word for word in common if _has(words.having[word], index))) for index in best]
+    return [RelevantSession(index, tuple(word for word in common if _has(words.having[word], index))) for index in best]
 
 
 def _common(sentence: str, words: CaseWords) -> list[str]:
@@ -81,5 +84,5 @@ def _scores(common: Sequence[str], words: CaseWords) -> dict[int, float]:
 
 
 def _has(having: Sequence[int], index: int) -> bool:
-    place = bisect_left(having, index)
-    return place < len(having) and having[place] == index
+    position = bisect_left(having, index)
+    return position < len(having) and having[position] == index

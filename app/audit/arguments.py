@@ -13,8 +13,8 @@ from app.audit.changes import Change
 from app.audit.draw import Draw
 from app.audit.harmless import HARMLESS
 from app.audit.languages import SYMBOLS, TURNED, language_of
-from app.audit.passage import Conversation, Leaf, ProbedText, is_name, leaves_of, spend_on
 from app.audit.planted import PLANTED, TextOperator, other_number
+from app.audit.probed_text import Conversation, Leaf, ProbedText, is_name, leaves_of, spend_on
 from app.audit.tokens import kind_of, same_value
 from app.replay.tables import words
 from app.timestamps import in_zone

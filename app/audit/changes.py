@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.audit.languages import SYMBOLS, WORD, LanguageWords
-from app.audit.passage import Leaf, ProbedText
+from app.audit.probed_text import Leaf, ProbedText
 from app.audit.tokens import FoundValue, TextPiece, same_value, sentences_of, values_of
 from app.values.budget import UNLIMITED, WorkBudget
 
@@ -36,9 +36,9 @@ def replaced(text: str, part: TextPiece, by: str) -> Change:
     return Change(part.replaced(text, by), part.text, by)
 
 
-def appended(passage: ProbedText, sentence: str) -> Change:
-    text = passage.text.rstrip()
-    between = "\n\n" if "\n" in text else "" if passage.language and passage.language.code == "ja" else " "
+def appended(probed: ProbedText, sentence: str) -> Change:
+    text = probed.text.rstrip()
+    between = "\n\n" if "\n" in text else "" if probed.language and probed.language.code == "ja" else " "
     return Change(f"{text}{between}{sentence}", "", sentence)
 
 
@@ -61,10 +61,10 @@ def is_line(text: str, sentence: TextPiece) -> bool:
     return not text[begin : sentence.begin].strip("-*• \t") and text[sentence.end : sentence.end + 1] in ("", "\n")
 
 
-def other_unit(passage: ProbedText, value: FoundValue) -> Change | None:
+def other_unit(probed: ProbedText, value: FoundValue) -> Change | None:
     """Return the text with another unit directly after or before a value."""
-    text, language = passage.text, passage.language
-    passage.conversation.budget.spend(_STEPS_OF_UNITS)
+    text, language = probed.text, probed.language
+    probed.conversation.budget.spend(_STEPS_OF_UNITS)
     after = text[value.end : value.end + 40]
     before = text[max(0, value.begin - 8) : value.begin]
     for unit, other in SYMBOLS:
@@ -117,21 +117,21 @@ def _placed(entry: TextPiece) -> list[FoundValue]:
     ]
 
 
-def other_name(passage: ProbedText, name: str, others: Sequence[str]) -> Change | None:
+def other_name(probed: ProbedText, name: str, others: Sequence[str]) -> Change | None:
     """Return the text with a name exchanged for the first of the others that it lacks and that shares no word."""
-    budget = passage.conversation.budget
-    budget.read(passage.text)
-    if name not in passage.text:
+    budget = probed.conversation.budget
+    budget.read(probed.text)
+    if name not in probed.text:
         return None
     budget.spend(_STEPS_OF_A_NAME)
-    place = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", passage.text)
+    place = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", probed.text)
     if place is None:
         return None
     words = set(name.casefold().split())
     for other in others:
-        budget.read(passage.text)
-        if not words & set(other.casefold().split()) and other.casefold() not in passage.text.casefold():
-            return replaced(passage.text, TextPiece(*place.span(), name), other)
+        budget.read(probed.text)
+        if not words & set(other.casefold().split()) and other.casefold() not in probed.text.casefold():
+            return replaced(probed.text, TextPiece(*place.span(), name), other)
     return None
 
 
@@ -150,10 +150,10 @@ def capitalized(text: str, language: LanguageWords | None) -> list[str]:
     )
 
 
-def is_undisclosed(leaf: Leaf, passage: ProbedText) -> bool:
+def is_undisclosed(leaf: Leaf, probed: ProbedText) -> bool:
     """Return True for a field of a result that neither the text nor the user mentions."""
     if isinstance(leaf.value, bool):
         return True
     text = str(leaf.value)
-    passage.conversation.budget.spend((len(passage.text) + len(passage.user)) // _SEARCHED_PER_STEP)
-    return bool(text) and text not in passage.text and text not in passage.user
+    probed.conversation.budget.spend((len(probed.text) + len(probed.user)) // _SEARCHED_PER_STEP)
+    return bool(text) and text not in probed.text and text not in probed.user

@@ -7,8 +7,8 @@ import re
 from app.audit.changes import Change, replaced
 from app.audit.draw import Draw
 from app.audit.languages import LANGUAGES, LanguageWords
-from app.audit.passage import ProbedText
 from app.audit.planted import TextOperator
+from app.audit.probed_text import ProbedText
 from app.audit.tokens import FoundValue, TextPiece, entries_of, sentences_of
 
 _MARKS = re.compile(r"\*\*|__(?=\w)|(?<=\w)__|`+|^#+ +", re.MULTILINE)
@@ -20,75 +20,75 @@ _YEAR = re.compile(r" ([0-9]{4})(?![\w,:/-]|\.[0-9])")
 _ITEMS_MAX = 20
 
 
-def marks_stripped(passage: ProbedText, draw: Draw) -> Change | None:
+def marks_stripped(probed: ProbedText, draw: Draw) -> Change | None:
     """Strip the marks of bold text, code and headings."""
-    text = _MARKS.sub("", passage.text)
-    return Change(text, was="", now="") if text != passage.text else None
+    text = _MARKS.sub("", probed.text)
+    return Change(text, was="", now="") if text != probed.text else None
 
 
-def marks_added(passage: ProbedText, draw: Draw) -> Change | None:
+def marks_added(probed: ProbedText, draw: Draw) -> Change | None:
     """Print a value in bold type, else the first sentence."""
-    if "*" in passage.text or "`" in passage.text or "|" in passage.text:
+    if "*" in probed.text or "`" in probed.text or "|" in probed.text:
         return None
-    if values := [value for value in passage.values if value.kind in ("number", "date", "time", "identifier")]:
+    if values := [value for value in probed.values if value.kind in ("number", "date", "time", "identifier")]:
         value = draw.rotated(values)[0]
-        return replaced(passage.text, value, f"**{value.text}**")
-    first = next(iter(sentences_of(passage.text)), None)
+        return replaced(probed.text, value, f"**{value.text}**")
+    first = next(iter(sentences_of(probed.text)), None)
     if first is None or "\n" in first.text:
         return None
-    return replaced(passage.text, first, f"**{first.text}**")
+    return replaced(probed.text, first, f"**{first.text}**")
 
 
-def list_joined(passage: ProbedText, draw: Draw) -> Change | None:
+def list_joined(probed: ProbedText, draw: Draw) -> Change | None:
     """Write the items of a list as one line."""
-    for group in draw.rotated(entries_of(passage.text)):
+    for group in draw.rotated(entries_of(probed.text)):
         if any("|" in item.text or "\n" in item.text for item in group) or len(group) > _ITEMS_MAX:
             continue
-        begin = passage.text.rfind("\n", 0, group[0].begin) + 1
+        begin = probed.text.rfind("\n", 0, group[0].begin) + 1
         items = [item.text.rstrip(".;,") for item in group]
         line = "; ".join(items) + "."
-        part = TextPiece(begin, group[-1].end, passage.text[begin : group[-1].end])
-        return replaced(passage.text, part, line)
+        part = TextPiece(begin, group[-1].end, probed.text[begin : group[-1].end])
+        return replaced(probed.text, part, line)
     return None
 
 
-def number_rewritten(passage: ProbedText, draw: Draw) -> Change | None:
+def number_rewritten(probed: ProbedText, draw: Draw) -> Change | None:
     """Leave out the separators of thousands or the zeros after the point of a number."""
-    language = passage.language
+    language = probed.language
     if language is None:
         return None
     mark = re.escape(language.thousands)
-    for value in draw.rotated(passage.values):
+    for value in draw.rotated(probed.values):
         if value.kind != "number":
             continue
         if re.fullmatch(rf"[0-9]{{1,3}}(?:{mark}[0-9]{{3}})+(?:[.,][0-9]{{1,2}})?", value.text):
-            return _rewritten(passage, value, value.text.replace(language.thousands, ""))
+            return _rewritten(probed, value, value.text.replace(language.thousands, ""))
         if cents := _ZERO_CENTS.fullmatch(value.text):
-            return _rewritten(passage, value, cents[1])
+            return _rewritten(probed, value, cents[1])
     return None
 
 
-def date_rewritten(passage: ProbedText, draw: Draw) -> Change | None:
+def date_rewritten(probed: ProbedText, draw: Draw) -> Change | None:
     """Write a date with the name of its month, or one with a name as ISO 8601 does."""
-    language = passage.language
+    language = probed.language
     if language is None or not language.months:
         return None
-    for value in draw.rotated(passage.values):
+    for value in draw.rotated(probed.values):
         iso = _ISO.fullmatch(value.text)
         if iso and 1 <= int(iso[2]) <= 12:
             mark = "." if language.code == "de" else ""
             between = " de " if language.code in ("es", "pt") else " "
             month = language.months[int(iso[2]) - 1]
-            return _rewritten(passage, value, f"{int(iso[3])}{mark}{between}{month}{between}{iso[1]}")
-    return _as_iso(passage.text, language)
+            return _rewritten(probed, value, f"{int(iso[3])}{mark}{between}{month}{between}{iso[1]}")
+    return _as_iso(probed.text, language)
 
 
-def courtesy_added(passage: ProbedText, draw: Draw) -> Change | None:
+def courtesy_added(probed: ProbedText, draw: Draw) -> Change | None:
     """Add a polite sentence without content."""
-    language = passage.language
-    if language is None or language.courtesy in passage.text:
+    language = probed.language
+    if language is None or language.courtesy in probed.text:
         return None
-    text = passage.text.rstrip()
+    text = probed.text.rstrip()
     between = "" if language is LANGUAGES["ja"] else " "
     return Change(f"{text}{between}{language.courtesy}", "", language.courtesy)
 
@@ -111,5 +111,5 @@ def _as_iso(text: str, language: LanguageWords) -> Change | None:
     return None
 
 
-def _rewritten(passage: ProbedText, value: FoundValue, by: str) -> Change:
-    return replaced(passage.text, value, by)
+def _rewritten(probed: ProbedText, value: FoundValue, by: str) -> Change:
+    return replaced(probed.text, value, by)

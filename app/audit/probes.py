@@ -18,8 +18,8 @@ from app.audit.arguments import (
 )
 from app.audit.draw import Draw
 from app.audit.harmless import HARMLESS
-from app.audit.passage import Conversation, ProbedText, spend_on
 from app.audit.planted import PLANTED
+from app.audit.probed_text import Conversation, ProbedText, spend_on
 from app.chat import ToolDefinition
 from app.replay.effects import Tool, tools_of
 from app.replay.fingerprints import json_of
@@ -143,8 +143,8 @@ class Operators:
 
     def _of_answer(self, kind: str, place: ProbedStep, recorded: CheckedAnswer, draw: Draw) -> Probe | None:
         spend_on(place.conversation.budget, recorded.text)
-        passage = ProbedText(recorded.text, place.user, place.results, place.conversation)
-        change = self.answers[kind](passage, draw)
+        probed = ProbedText(recorded.text, place.user, place.results, place.conversation)
+        change = self.answers[kind](probed, draw)
         if change is None or change.text.split() == recorded.text.split():
             return None
         return Probe(*place.key, kind, self.planted, recorded.text, change.text, change.was, change.now)

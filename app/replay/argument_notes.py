@@ -13,13 +13,13 @@ from app.replay.arithmetic import arithmetic_form, has_dice
 from app.replay.clocks import clock_of, is_day_and_midnight, meet_at_midnight
 from app.replay.code_forms import code_note, steps_of_code
 from app.replay.compare import equal, part_of
+from app.replay.durations import interval_of
 from app.replay.forms import instant_of, same_instant, scalar_form
 from app.replay.kinds import FIXED_BY_SCHEMA, SHELL_KEYS, is_language, key_of, schema_at
 from app.replay.measures import amount_of, seconds_of, with_plain_measures
 from app.replay.ranges import contains_range
 from app.replay.reader import Reader
 from app.replay.schedules import schedule_form
-from app.replay.spans import interval_of
 from app.replay.tables import words
 from app.replay.types import Effect, StringKind
 from app.replay.value_notes import is_in_other_order, is_same_address, list_note, text_note

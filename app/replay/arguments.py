@@ -10,6 +10,7 @@ from msgspec import UNSET
 from app.replay.argument_notes import SCHEMA_STEPS, ArgumentNotes
 from app.replay.call_forms import call_note
 from app.replay.compare import MOST_DIFFERENCES, differences, equal, part_of
+from app.replay.durations import same_duration
 from app.replay.findings import Difference
 from app.replay.forms import same_instant
 from app.replay.kinds import key_of, kind_of, schema_at, words_of
@@ -17,7 +18,6 @@ from app.replay.matchers import Matcher
 from app.replay.places import RankedMatchers, matches, places
 from app.replay.reader import Reader
 from app.replay.schedules import same_rule
-from app.replay.spans import same_duration
 from app.replay.tables import words
 from app.replay.texts.facts import Facts, compare_facts
 from app.replay.texts.sources import Sources

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
-from app.replay.spans import duration_of
+from app.replay.durations import duration_of
 
 _LONGEST = 40  # characters
 _MEMORY = re.compile(r"(?<![\w.])(\d{1,15}(?:\.\d{1,9})?)([KMGTP])i(?!\w)")

@@ -55,9 +55,9 @@ from app.services.ingest.room import BatchRoom
 from app.services.ingest.service import IngestService
 from app.services.ingest.settling import WORK_S as SETTLING_S
 from app.services.ingest.settling import TurnSettler
-from app.services.insight import sums as insight_sums
+from app.services.insight import counter as insight_counter
+from app.services.insight.counter import InsightCounter
 from app.services.insight.service import InsightService
-from app.services.insight.sums import InsightCounter
 from app.services.language_models.credentials import CredentialService
 from app.services.language_models.prices import PriceService
 from app.services.language_models.service import ModelService, OwnModelService
@@ -279,7 +279,7 @@ def _add_data(parts: ServiceParts, backends: Backends) -> None:
     searchable = settings.search == "on"
     busy = backends.mailbox.is_busy
     parts.make(partial(SearchIndexer, enabled=searchable, work_time=WorkTime(search_index.WORK_S, busy)))
-    parts.make(partial(InsightCounter, work_time=WorkTime(insight_sums.SWEEP_S, busy)))
+    parts.make(partial(InsightCounter, work_time=WorkTime(insight_counter.SWEEP_S, busy)))
     of_fingerprints = WorkTime(fingerprint_making.WORK_S, busy, busy_part=fingerprint_making.BUSY_PART)
     parts.make(partial(FingerprintMaker, work_time=of_fingerprints))
     parts.make(partial(TurnSettler, work_time=WorkTime(SETTLING_S, busy)))

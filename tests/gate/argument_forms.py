@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from unicodedata import normalize
 
-from app.audit.passage import is_name
+from app.audit.probed_text import is_name
 from app.replay.commands import command_reads
 from app.replay.kinds import is_sql
 from app.replay.statements import sql_reads

@@ -19,7 +19,7 @@ import pytest
 from app.audit import harmless, planted
 from app.audit.changes import exchangeable
 from app.audit.draw import Draw
-from app.audit.passage import Conversation, ProbedText
+from app.audit.probed_text import Conversation, ProbedText
 from app.audit.probes import LONGEST_PROBED
 from app.audit.tokens import TextPiece, entries_of, sentences_of, values_of
 from app.chat import Answer, File, Message

@@ -13,9 +13,9 @@ from app.models import turns
 from app.services.ingest import service as ingest
 from app.services.ingest import settling
 from app.services.ingest import turns as ingested
-from app.services.insight import sums as insight_sums
+from app.services.insight import counter as insight_counter
 from app.services.sessions import bills
-from tests.integration.ingest.test_insight_sums import counted
+from tests.integration.ingest.test_insight_counter import counted
 from tests.integration.ingest.test_log_records import previews, record
 from tests.support.exports import export, span
 from tests.support.world import World
@@ -77,7 +77,7 @@ def test_log_records_of_many_turns_are_joined_some_turns_at_a_time(
 
 
 def test_the_turns_of_short_sessions_are_counted_some_at_a_time(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(insight_sums, "TURNS_AT_ONCE", 5)
+    monkeypatch.setattr(insight_counter, "TURNS_AT_ONCE", 5)
     prompt_id = world.prompt()
     assert world.send(export(*(sent for n in range(5) for sent in chats(prompt_id, 2, f"c{n}")))).status_code == 200
     sizes = sizes_of(monkeypatch, "list_turns")
@@ -89,7 +89,7 @@ def test_the_turns_of_short_sessions_are_counted_some_at_a_time(world: World, mo
 
 
 def test_a_long_session_rests_after_it_was_counted(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(insight_sums, "LONG", 3)
+    monkeypatch.setattr(insight_counter, "LONG", 3)
     seconds = 0.0
 
     def tick() -> float:
@@ -108,11 +108,11 @@ def test_a_long_session_rests_after_it_was_counted(world: World, monkeypatch: py
     # The count of the long session needs a second, and one of a session of up to three turns has no rest.
     assert change(4) == 2
     assert change(1) == 1
-    seconds += insight_sums.REST
+    seconds += insight_counter.REST
     assert change(1) == 2
     assert counter.count(project_id) == 0
 
 
 def test_no_reader_of_several_sessions_has_the_facts_of_more_turns_than_a_long_one() -> None:
     assert bills.TURNS_AT_ONCE <= bills.TURNS_OF_LISTED
-    assert insight_sums.TURNS_AT_ONCE <= bills.TURNS_OF_LISTED
+    assert insight_counter.TURNS_AT_ONCE <= bills.TURNS_OF_LISTED

@@ -17,7 +17,7 @@ from app.audit.arguments import (
     is_prose,
 )
 from app.audit.draw import Draw
-from app.audit.passage import Conversation, leaves_of
+from app.audit.probed_text import Conversation, leaves_of
 from app.values.budget import UNLIMITED
 
 ARGUMENTS = {

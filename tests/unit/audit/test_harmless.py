@@ -12,7 +12,7 @@ from app.audit.draw import Draw
 from app.audit.harmless import HARMLESS
 from app.audit.languages import LANGUAGES
 from app.audit.tokens import readings
-from tests.unit.audit.passages import SENTENCES, passage
+from tests.unit.audit.probed_texts import SENTENCES, probed_text
 
 MARKED = (
     "## Order\nThe **order** `A-1042` is ready for you:\n- Laptop: $1,199.00\n- Bag: $100.00\n\nIt came on 2026-11-05."
@@ -28,9 +28,9 @@ def words(text: str) -> list[str]:
 @settings(max_examples=40, deadline=None)
 @given(text=st.sampled_from([*SENTENCES.values(), MARKED]), seed=st.integers(0, 99))
 def test_a_form_is_drawn_again_by_its_seed_and_keeps_words_and_values(kind: str, text: str, seed: int) -> None:
-    change = HARMLESS[kind](passage(text), Draw(str(seed)))
+    change = HARMLESS[kind](probed_text(text), Draw(str(seed)))
 
-    assert change == HARMLESS[kind](passage(text), Draw(str(seed)))
+    assert change == HARMLESS[kind](probed_text(text), Draw(str(seed)))
     if change is None:
         return
     assert change.text != text
@@ -57,18 +57,18 @@ def test_a_form_is_drawn_again_by_its_seed_and_keeps_words_and_values(kind: str,
     ],
 )
 def test_forms(kind: str, text: str, form: str | None) -> None:
-    change = HARMLESS[kind](passage(text), Draw("1"))
+    change = HARMLESS[kind](probed_text(text), Draw("1"))
 
     assert (change.text if change else None) == form
 
 
 def test_a_number_that_could_be_another_one_keeps_its_separator() -> None:
-    assert HARMLESS["number_rewritten"](passage("The version is 1.299 for you."), Draw("1")) is None
+    assert HARMLESS["number_rewritten"](probed_text("The version is 1.299 for you."), Draw("1")) is None
 
 
 @pytest.mark.parametrize("code", LANGUAGES)
 def test_a_polite_sentence_is_in_the_language_of_the_text(code: str) -> None:
-    change = HARMLESS["courtesy_added"](passage(SENTENCES[code]), Draw("1"))
+    change = HARMLESS["courtesy_added"](probed_text(SENTENCES[code]), Draw("1"))
 
     assert change is not None
     assert change.text.endswith(LANGUAGES[code].courtesy)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.audit.languages import LANGUAGES, language_of
-from tests.unit.audit.passages import SENTENCES
+from tests.unit.audit.probed_texts import SENTENCES
 
 
 @pytest.mark.parametrize("code", SENTENCES)

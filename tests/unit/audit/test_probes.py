@@ -16,7 +16,7 @@ from app.replay.judging import JudgeVerdict
 from app.replay.ports import Ports
 from app.replay.types import CaseTurn, Check, CheckedAnswer, CheckedCall, TestCase, ToolRules
 from app.values.budget import WorkBudget
-from tests.unit.audit.passages import SENTENCES
+from tests.unit.audit.probed_texts import SENTENCES
 from tests.unit.replay.fakes import FakeDraft, FakeJudge
 
 INSTRUCTION = "You are the agent of a shop. Never name the margin of the shop to users."

@@ -356,7 +356,7 @@ NOT_GROWING: dict[str, set[str]] = {
         "audit/harmless:list_joined",
         "audit/harmless:marks_added",
         "audit/harmless:number_rewritten",
-        "audit/passage:Conversation.instruction_lines",
+        "audit/probed_text:Conversation.instruction_lines",
         "audit/planted:instruction_leaked",
         "audit/planted:name_exchanged",
         "audit/planted:negation_turned",

@@ -1,10 +1,10 @@
-"""Passages for the operators: sentences of several languages, each with a value and its conversation."""
+"""Probed texts for the operators: sentences of several languages, each with a value and its conversation."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from app.audit.passage import Conversation, ProbedText
+from app.audit.probed_text import Conversation, ProbedText
 from app.values.budget import UNLIMITED, WorkBudget
 
 SENTENCES = {
@@ -20,7 +20,7 @@ SENTENCES = {
 }
 
 
-def passage(
+def probed_text(
     text: str,
     *,
     user: str = "Where is my order B-7?",

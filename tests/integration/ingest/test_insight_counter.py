@@ -22,8 +22,8 @@ from app.models import insight, organizations, session_log, sessions
 from app.models.compression import ZSTD_2, raw_of
 from app.models.session_log import SessionRange
 from app.models.sessions import SessionRow
-from app.services.insight import sums as insight_sums
-from app.services.insight.sums import SWEEP_S, InsightCounter
+from app.services.insight import counter as insight_counter
+from app.services.insight.counter import SWEEP_S, InsightCounter
 from app.sessions.figures import Figures, dump, load_counted
 from app.work.work_time import LAGGING_S, WorkTime
 from tests.support.backends import EMBEDDED_CONTAINER
@@ -211,7 +211,7 @@ def test_a_session_is_counted_in_time_while_batches_come_in_without_a_pause(
     with world.container.database.read() as connection:
         project = organizations.find_project(connection, world.project_id)
     monkeypatch.setattr(organizations, "list_projects", lambda connection: [project])
-    monkeypatch.setattr(insight_sums, "SESSIONS_AT_ONCE", 1)
+    monkeypatch.setattr(insight_counter, "SESSIONS_AT_ONCE", 1)
     sent(world, *(chat(prompt_id, secrets.token_hex(16), "before") for _ in range(20)))
     counter = counter_with(world, WorkTime(SWEEP_S, load.busy, load.monotonic))
 
@@ -224,7 +224,7 @@ def test_a_session_is_counted_in_time_while_batches_come_in_without_a_pause(
 
 
 def test_one_count_reads_few_turns_or_one_session(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(insight_sums, "TURNS_PER_COUNT", 5)
+    monkeypatch.setattr(insight_counter, "TURNS_PER_COUNT", 5)
     prompt_id, counter = world.prompt(), world.container.services.insight_counter
     for conversation, turns in enumerate([2, 2, 2, 9]):
         named = {"gen_ai.conversation.id": f"c{conversation}"}
@@ -257,7 +257,7 @@ def test_metrics_count_what_is_observed_of_each_project(world: World) -> None:
 def test_versions_beyond_those_of_a_day_count_without_a_name_and_leave_the_same_sums(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(insight_sums, "NAMES_PER_DAY", 3)
+    monkeypatch.setattr(insight_counter, "NAMES_PER_DAY", 3)
     prompt_id = world.prompt()
     sent(world, chat(prompt_id, secrets.token_hex(16), "a", **TOKENS))
     assert [(version, sums.sessions) for (version, _), sums in counted(world, prompt_id).items()] == [("a", 1)]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.replay.spans import Duration, duration_of, interval_of, same_duration
+from app.replay.durations import Duration, duration_of, interval_of, same_duration
 
 amounts = st.integers(0, 400)
 

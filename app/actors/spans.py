@@ -18,7 +18,7 @@ from dramatiq import Message
 from dramatiq.brokers.redis import RedisBroker
 from dramatiq.results import ResultFailure, ResultMissing, ResultTimeout
 
-from app.concurrency import changes, deadline
+from app.concurrency import deadline, lasting_changes
 from app.concurrency.quotas import FairSemaphore
 from app.errors import Unavailable
 from app.redis_store.batches import BODY_S, Mailbox
@@ -166,7 +166,7 @@ class BatchDelivery:
         message = self.actor.message(project_id, key, ticket, form.encoding, sealed, *form.message_arguments())
         message = owned(message, organization_id)
         until = deadline.end_of_wait(self.wait_s)
-        changes.note()
+        lasting_changes.note()
         claim = self.mailbox.put(key, ticket, body, message.message_id)
         if claim.joined:
             receipt = self.workers.join(message.copy(message_id=claim.message_id), until - time.monotonic())

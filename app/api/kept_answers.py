@@ -59,8 +59,8 @@ class AnswerSource(Protocol):
     @property
     def project_id(self) -> int: ...
 
-    def holds(self, epoch: bytes) -> bool:
-        """Return whether it is current in this epoch of its project."""
+    def is_current(self, epoch: bytes) -> bool:
+        """Return whether the answer is current in this epoch of its project."""
         ...
 
 
@@ -68,7 +68,7 @@ class AnswerSource(Protocol):
 class KeepableAnswer:
     """What the `Responder` of a request notes: what the answer was made of, and the route for the metrics."""
 
-    current: AnswerSource
+    source: AnswerSource
     route: str
 
 
@@ -79,7 +79,7 @@ class KeptAnswer:
     status: str
     headers: Headers
     chunks: list[bytes]
-    current: AnswerSource
+    source: AnswerSource
     counted: tuple[Increment, ...]
     timed: tuple[str, str]
 
@@ -133,12 +133,12 @@ class KeptAnswers:
     def _headers(self, env: Environ, kept: KeptAnswer) -> Headers | None:
         """Admit and count a request; return the headers of its answer, None if the application must answer it."""
         key = self._keys.known(env.get("HTTP_AUTHORIZATION", ""))
-        if key is None or key.project_id != kept.current.project_id or SCOPE not in key.scopes:
+        if key is None or key.project_id != kept.source.project_id or SCOPE not in key.scopes:
             return None
         request_id = request_id_of(env.get("HTTP_X_REQUEST_ID", ""))
         structlog.contextvars.bind_contextvars(request_id=request_id)
         allowance = self._counted(key)
-        if not allowance.allowed or not kept.current.holds(allowance.epoch):
+        if not allowance.allowed or not kept.source.is_current(allowance.epoch):
             env[COUNTED] = allowance
             return None
         return [*kept.headers, ("x-request-id", request_id), *allowance_headers(allowance)]
@@ -169,7 +169,7 @@ class KeptAnswers:
                 status,
                 [header for header in headers if header[0].lower() not in _OF_ONE_REQUEST],
                 chunks,
-                answered.current,
+                answered.source,
                 ((HTTP_REQUESTS, (method, answered.route, status[:3]), ""), *_HIT),
                 (method, answered.route),
             )

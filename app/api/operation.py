@@ -51,7 +51,7 @@ class Operation:
     - `location`: the address of the new resource, with path parameters and answer fields in braces.
     - `limit`: the name of the limit for the body's bytes.
     - `texts`: media types of 200 other than JSON: CSV, a page, a stream of events.
-    - `kept`: the answer may be sent again while the result's `current` holds (`app/api/kept_answers.py`).
+    - `kept`: the answer may be sent again while the result's `source` is current (`app/api/kept_answers.py`).
     - `protobuf`: the request may be an OTLP message in protobuf; then the answer is protobuf, too.
     """
 
@@ -177,8 +177,8 @@ class Responder:
             self._answer(req, resp, reply, path)
 
     def _answer(self, req: falcon.Request, resp: falcon.Response, reply: ApiReply, path: Mapping[str, Any]) -> None:
-        if self.operation.kept and reply.result.current is not None:
-            req.env[ANSWERED] = KeepableAnswer(reply.result.current, route_of(req.uri_template or ""))
+        if self.operation.kept and reply.result.source is not None:
+            req.env[ANSWERED] = KeepableAnswer(reply.result.source, route_of(req.uri_template or ""))
         answer = self._dumpers[reply.status](reply.result)
         resp.status = self._statuses[reply.status]
         if self.operation.location:

@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from app.concurrency import changes
+from app.concurrency import lasting_changes
 from app.concurrency.deadline import left_s
 from app.errors import ServiceError, Unavailable
 
@@ -184,7 +184,7 @@ class GroupCommit(Generic[Q, A]):
         self._by_project: WeakValueDictionary[int, Coalescer[Q, A | _Refused]] = WeakValueDictionary()
 
     def __call__(self, change: Q) -> A:
-        changes.note()  # another thread may commit it
+        lasting_changes.note()  # here, because another thread may commit the change
         result = self._together(self._project_of(change))(change)
         if isinstance(result, _Refused):
             raise result.error

@@ -22,7 +22,7 @@ def damages(database: Database, tables: Iterable[str]) -> Iterator[str]:
         with database.read() as connection:
             yield from _of_file(connection)
         return
-    with database.unhurried() as connection:
+    with database.unlimited() as connection:
         for table in tables:
             yield from (f"{table}: {message}" for message in _of_table(connection, table))
 

@@ -18,7 +18,7 @@ from sqlalchemy import Connection, Engine, QueuePool
 from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from app.concurrency import changes
+from app.concurrency import lasting_changes
 from app.concurrency.breaker import OutageBreaker
 from app.concurrency.deadline import ServerTimeout, is_over, left_s
 from app.database.engines import (
@@ -142,12 +142,12 @@ class Database:
             with translated(), self._connected(self.engine) as connection:
                 with connection.begin():
                     yield connection
-                    changes.note()
+                    lasting_changes.note()
                 connection.info[COMMITTED] = True
             return
         with self._line, self._writing(), self._writer_lock, translated(), self.exclusive_engine.begin() as connection:
             yield connection
-            changes.note()
+            lasting_changes.note()
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -174,7 +174,7 @@ class Database:
                 raise
 
     @contextmanager
-    def unhurried(self) -> Iterator[Connection]:
+    def unlimited(self) -> Iterator[Connection]:
         """Give the block a connection for changes of the schema, without a transaction or a limit for statements."""
         if self.is_sqlite:
             with self.exclusive_engine.connect() as connection:
@@ -197,7 +197,7 @@ class Database:
         On SQLite, where that saves nothing, it is a transaction.
         """
         commits_by_itself = self._reader is not self.engine
-        changes.note()
+        lasting_changes.note()
         with self.read() if commits_by_itself else self.write() as connection:
             yield connection
 

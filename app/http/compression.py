@@ -31,7 +31,7 @@ class Compression:
         if media_type not in MEDIA_TYPES or resp.stream is not None or resp.status_code in BODILESS:
             return
         resp.append_header("Vary", "Accept-Encoding, Sec-Fetch-Site")
-        if not _takes_gzip(req) or (req.get_header("Sec-Fetch-Site") or "") not in OWN_REQUESTS:
+        if not _accepts_gzip(req) or (req.get_header("Sec-Fetch-Site") or "") not in OWN_REQUESTS:
             return
         body = resp.render_body() or b""
         if len(body) < BYTES_MIN:
@@ -40,7 +40,7 @@ class Compression:
         resp.set_header("Content-Encoding", "gzip")
 
 
-def _takes_gzip(req: falcon.Request) -> bool:
+def _accepts_gzip(req: falcon.Request) -> bool:
     """Return whether the caller names gzip without refusing it by a quality of zero."""
     for entry in (req.get_header("Accept-Encoding") or "").lower().split(","):
         name, _, quality = entry.partition(";")

@@ -11,7 +11,7 @@ import redis
 import structlog
 
 from app import errors
-from app.concurrency import changes
+from app.concurrency import lasting_changes
 from app.http.bodies import media_type_of
 from app.http.middleware import path_for_log
 from app.otlp.answers import (
@@ -62,7 +62,7 @@ def _service_error(req: falcon.Request, resp: falcon.Response, error: errors.Ser
         resp.set_header("Retry-After", str(error.retry_after_s))
     if isinstance(error, errors.Unavailable):
         resp.set_header("Retry-After", "1")
-        if not changes.may_have_been_made():
+        if not lasting_changes.may_have_been_made():
             resp.set_header("X-Unchanged", "true")
     _body(req, resp, str(error))
     _forget_frames(error)

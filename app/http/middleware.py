@@ -16,7 +16,7 @@ import falcon
 import structlog
 from falcon.typing import ReadableIO
 
-from app.concurrency import changes, deadline
+from app.concurrency import deadline, lasting_changes
 from app.concurrency.quotas import FairSemaphore, Quota, Shares
 from app.errors import Unavailable, require
 from app.metrics import Metrics
@@ -63,7 +63,7 @@ class Deadlines:
 
     def process_request(self, _req: falcon.Request, _resp: falcon.Response) -> None:
         deadline.begin(self.within_s)
-        changes.begin()
+        lasting_changes.begin()
 
     def process_response(
         self, _req: falcon.Request, _resp: falcon.Response, _resource: object, _succeeded: bool

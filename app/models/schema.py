@@ -60,7 +60,7 @@ def _migrating(database: Database) -> Iterator[Connection]:
     transaction for each migration, another process could run the next one in between. MySQL commits every statement
     that changes the schema, so `exclusive` keeps other processes out.
     """
-    with database.unhurried() as connection, exclusive(connection):
+    with database.unlimited() as connection, exclusive(connection):
         if database.is_sqlite:
             connection.begin()
         yield connection

@@ -31,7 +31,7 @@ from app.process import home
 from app.providers import catalogue
 from app.providers.router import Providers
 from app.providers.vendor_models import VendorModels
-from app.redis_store.batches import Mailbox, OwnBodies
+from app.redis_store.batches import LocalBodies, Mailbox
 from app.redis_store.broker import build_broker
 from app.redis_store.clients import RedisClients, connect
 from app.redis_store.metric_store import MetricStore
@@ -243,7 +243,7 @@ def _mailbox(settings: Settings, redis: RedisClients, metrics: Metrics) -> Mailb
         redis.commands,
         batches=Quota.of(settings.ingest_backlog, settings.organization_share),
         size=Quota.within(settings.ingest_backlog_bytes, settings.organization_share),
-        bodies=OwnBodies() if settings.embedded else None,
+        bodies=LocalBodies() if settings.embedded else None,
         on_refused=lambda: metrics.count(registry.SHARE_REFUSED, "backlog"),
     )
 

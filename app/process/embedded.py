@@ -20,7 +20,7 @@ from app.http.route_table import RoutedApp
 from app.process import clock
 from app.process.application import build_app
 from app.process.bootstrap import bootstrap, freeze_gc
-from app.process.storer import OF_TRACES
+from app.process.storer import SPAN_JOBS
 from app.process.storing import StoringProcesses
 from app.wiring.container import Container
 from config import gunicorn as web_configuration
@@ -48,7 +48,7 @@ class Background:
         threads = {queue: Quota.of(size, settings.organization_share).capacity for queue, size in sizes.items()}
         self._workers = [Worker(self._broker, queues={queue}, worker_threads=n) for queue, n in threads.items()]
         self._stop = threading.Event()
-        jobs = [job for job in clock.jobs(container) if job.name not in OF_TRACES]
+        jobs = [job for job in clock.jobs(container) if job.name not in SPAN_JOBS]
         ticking = (jobs, self._stop, container.metrics)
         self._clock = threading.Thread(target=clock.run, args=ticking, name="clock", daemon=True)
 

@@ -26,7 +26,7 @@ from app.wiring.container import Container
 log = structlog.get_logger(__name__)
 
 FAILED = "The batch could not be stored; see the server's log."
-OF_TRACES = frozenset({"add_up_sessions", "count_sessions", "index_words", "pack_spans", "settle_turns"})
+SPAN_JOBS = frozenset({"add_up_sessions", "count_sessions", "index_words", "pack_spans", "settle_turns"})
 """The clock's jobs that read spans; they run in a storing process."""
 GONE = (OSError, EOFError)
 """The errors of a connection to a process that has ended."""
@@ -90,7 +90,7 @@ def run(control: socket.socket) -> None:
     freeze_gc()
     sent.add({})  # informs the parent that this process is ready
     if counts:
-        jobs = [job for job in clock.jobs(container) if job.name in OF_TRACES]
+        jobs = [job for job in clock.jobs(container) if job.name in SPAN_JOBS]
         ticking = (jobs, threading.Event(), container.metrics)
         threading.Thread(target=clock.run, args=ticking, name="clock", daemon=True).start()
     while connection := _accepted(control):

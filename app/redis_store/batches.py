@@ -71,7 +71,7 @@ class BatchClaim:
     joined: bool
 
 
-class OwnBodies:
+class LocalBodies:
     """Keeps bodies in this process, each for as long as Redis would; `monotonic` returns seconds."""
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
@@ -113,7 +113,7 @@ class Mailbox:
         *,
         batches: Quota,
         size: Quota,
-        bodies: OwnBodies | None = None,
+        bodies: LocalBodies | None = None,
         on_refused: Callable[[], None] = lambda: None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:

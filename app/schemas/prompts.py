@@ -16,7 +16,7 @@ from app.schemas.language_models import LanguageModelSchema, ModelConfigSchema, 
 from app.schemas.placeholders import Placeholders, PlaceholderSchema, PlaceholdersUsed, Selections
 from app.services.prompts.content import PromptContent, with_defaults
 from app.services.prompts.drafts import DraftChange, NewPrompt
-from app.services.prompts.service import Current, PromptListPage, PromptView
+from app.services.prompts.service import PromptListPage, PromptView, VersionSource
 
 # Characters of a name, of a text and of a commit message, and prompts of a page, at most.
 NAME = 128
@@ -116,8 +116,8 @@ class Published(NamedTuple):
         return self.prompt.etag if isinstance(self.prompt, PromptView) else None
 
     @property
-    def current(self) -> Current | None:
-        return self.prompt.current if isinstance(self.prompt, PromptView) else None
+    def source(self) -> VersionSource | None:
+        return self.prompt.source if isinstance(self.prompt, PromptView) else None
 
 
 class Content(AnswerSchema):

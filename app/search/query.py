@@ -50,7 +50,7 @@ class Query:
         """True if the words of a text are enough to decide a match, because no term is a phrase."""
         return all(len(term.words) == 1 for term in self.terms)
 
-    def holds(self, texts: Iterable[str]) -> bool:
+    def matches(self, texts: Iterable[str]) -> bool:
         """Return whether a turn with these texts matches."""
         missing, excluded = {term.line for term in self.wanted}, [term.line for term in self.terms if term.excluded]
         for text in texts:

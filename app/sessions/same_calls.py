@@ -33,7 +33,7 @@ def is_within_its_call(outer: TurnSpan, inner: TurnSpan) -> bool:
 def adds_nothing(outer: TurnSpan, inner: TurnSpan) -> bool:
     """Return whether a model call records nothing beyond the one within it."""
     if outer.outputs and inner.outputs:
-        return outer.words == inner.words and (outer.scope != inner.scope or _have_one_id(outer, inner))
+        return outer.output_key == inner.output_key and (outer.scope != inner.scope or _have_one_id(outer, inner))
     if inner.outputs or outer.outputs:
         return not outer.outputs
     return outer.normal.input_messages is None and outer.normal.tokens in (TokenCounts(), inner.normal.tokens)
@@ -82,7 +82,7 @@ def is_same_response(earlier: TurnSpan, later: TurnSpan) -> bool:
     # A response is fetched after the call that asked for it.
     is_fetched = FETCH in (earlier.normal.operation, later.normal.operation)
     if earlier.outputs and later.outputs:
-        return earlier.words == later.words and (is_fetched or overlap(earlier, later))
+        return earlier.output_key == later.output_key and (is_fetched or overlap(earlier, later))
     return bool(earlier.outputs or later.outputs) or overlap(earlier, later)
 
 
@@ -109,7 +109,7 @@ def requested_ids(span: TurnSpan) -> Hashable:
 
 
 def spoken(span: TurnSpan) -> Hashable:
-    return span.words if span.words != ("", ()) else None
+    return span.output_key if span.output_key != ("", ()) else None
 
 
 def known_tokens(span: TurnSpan) -> Hashable:

@@ -141,8 +141,8 @@ class TurnSpan(Struct, eq=False, dict=True):
         return next((messages for messages in others if messages is not None), None)
 
     @Lazy
-    def words(self) -> tuple[str, tuple[Any, ...]]:
-        """Return what a model call put out, its text and calls, for comparison."""
+    def output_key(self) -> tuple[str, tuple[Any, ...]]:
+        """The text and the tool calls that a model call put out, for comparison with another record of it."""
         outputs = self.outputs or ()
         calls = [(own_name(call.name), json_key(call.arguments)) for message in outputs for call in message.calls]
         return "\n".join(message.text.strip() for message in outputs if message.text), tuple(calls)
@@ -229,9 +229,10 @@ Records = Mapping[tuple[bytes, bytes], Sequence[Event]]
 def read_turn(
     spans: Iterable[StoredSpan], memo: Memo | None = None, records: Records = MappingProxyType({})
 ) -> list[TurnSpan]:
-    """Return the spans in the order of start, end, parent before child, id. `memo` is that of the session.
+    """Return the spans in the order of start, end, parent before child, id.
 
-    `records` of a span count if the span has no such events itself.
+    `memo` keeps the messages of the session that were read before. `records` of a span count if the span has no such
+    events itself.
     """
     # In the order of ids, so that a circle of parents is cut at the same place each time.
     in_order = sorted(spans, key=lambda span: span.span_id)

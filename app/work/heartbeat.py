@@ -20,7 +20,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 log = structlog.get_logger(__name__)
 
-STILL_BEATS = 8
+CLAIM_LOST_AFTER_BEATS = 8
 """After so many missed heartbeats another worker may soon have the claims; sweepers wait for some more."""
 
 
@@ -65,7 +65,7 @@ class Heartbeat:
 
         The heartbeat is sent now if the last one is long ago, because this process was stopped for a while.
         """
-        if self.monotonic() - self._beat_at > STILL_BEATS * self.every_s:
+        if self.monotonic() - self._beat_at > CLAIM_LOST_AFTER_BEATS * self.every_s:
             self._send()
         return self._lost
 

@@ -67,7 +67,7 @@ class WorkTable:
         self._touch = update(table).where(ids, c.claim.in_(bindparam("tokens", expanding=True)), running)
         self.held = update(table).where(is_row, running, c.claim == bindparam("token"))
         """An UPDATE of the row `row_id` while `token` is its claim."""
-        self._held_unmoved = self.held.where(c.alive_at == bindparam("seen_at", type_=Timestamp()))
+        self._held_stale = self.held.where(c.alive_at == bindparam("seen_at", type_=Timestamp()))
         self._waiting = update(table).where(is_row, waiting)
         unfinished = c.status.in_(UNFINISHED) & (c.project_id == bindparam("of_project"))
         self._cancel = update(table).where(is_row, unfinished).values(status="cancelled")
@@ -94,17 +94,23 @@ class WorkTable:
         return connection.execute(self._touch, {**keys, "alive_at": now, **values}).rowcount
 
     def finish(
-        self, connection: Connection, claim: Claim, values: Mapping[str, Any], *, now: datetime, unmoved: bool = False
+        self,
+        connection: Connection,
+        claim: Claim,
+        values: Mapping[str, Any],
+        *,
+        now: datetime,
+        only_if_stale: bool = False,
     ) -> bool:
         """End a claimed row; return False when it has ended, or another worker has it.
 
-        `unmoved`: for a sweeper, which ends the row only if there was no heartbeat after `claim.alive_at`.
+        `only_if_stale`: for a sweeper, which ends the row only if there was no heartbeat after `claim.alive_at`.
         """
-        return self._change(connection, claim, {"finished_at": now, **values}, unmoved)
+        return self._change(connection, claim, {"finished_at": now, **values}, only_if_stale)
 
-    def release(self, connection: Connection, claim: Claim, *, unmoved: bool = False) -> bool:
-        """Let another worker claim the row; `unmoved` and the result are those of `finish`."""
-        return self._change(connection, claim, {"claim": None}, unmoved)
+    def release(self, connection: Connection, claim: Claim, *, only_if_stale: bool = False) -> bool:
+        """Let another worker claim the row; `only_if_stale` and the result are those of `finish`."""
+        return self._change(connection, claim, {"claim": None}, only_if_stale)
 
     def finish_waiting(self, connection: Connection, row_id: int, values: Mapping[str, Any], *, now: datetime) -> bool:
         """End a waiting row, so that no worker can claim it; return False when a worker has it, or it has ended."""
@@ -142,9 +148,9 @@ class WorkTable:
     def _of_project(self, connection: Connection, project_id: int, limit: int) -> list[WaitingRow]:
         return list_rows(connection, WaitingRow, self._list_of_project.limit(limit), {"project_id": project_id})
 
-    def _change(self, connection: Connection, claim: Claim, values: Mapping[str, Any], unmoved: bool) -> bool:
+    def _change(self, connection: Connection, claim: Claim, values: Mapping[str, Any], only_if_stale: bool) -> bool:
         keys: dict[str, Any] = {"row_id": claim.row_id, "token": claim.token}
-        if unmoved:
+        if only_if_stale:
             keys["seen_at"] = claim.alive_at
-        held = self._held_unmoved if unmoved else self.held
+        held = self._held_stale if only_if_stale else self.held
         return connection.execute(held, {**keys, **values}).rowcount == 1

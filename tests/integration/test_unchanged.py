@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from sqlalchemy import text
 
-from app.concurrency import changes
+from app.concurrency import lasting_changes
 from app.concurrency.batching import GroupCommit
 from app.errors import Unavailable
 from app.services.prompts.editor import PromptEditor
@@ -17,46 +17,46 @@ from tests.support.world import World
 
 @pytest.fixture
 def begun() -> Iterator[None]:
-    changes.begin()
+    lasting_changes.begin()
     yield
-    changes.note()
+    lasting_changes.note()
 
 
 def test_work_outside_of_requests_counts_as_changing() -> None:
-    assert changes.may_have_been_made()
+    assert lasting_changes.may_have_been_made()
 
 
 def test_queries_change_nothing(container: Container, begun: None) -> None:
     with container.database.read() as connection:
         connection.execute(text("SELECT 1"))
 
-    assert not changes.may_have_been_made()
+    assert not lasting_changes.may_have_been_made()
 
 
 def test_a_transaction_may_have_changed_something_from_its_commit_on(container: Container, begun: None) -> None:
     with container.database.write() as connection:
         connection.execute(text("SELECT 1"))
-        assert not changes.may_have_been_made()
+        assert not lasting_changes.may_have_been_made()
 
-    assert changes.may_have_been_made()
+    assert lasting_changes.may_have_been_made()
 
 
 def test_a_transaction_that_is_rolled_back_changes_nothing(container: Container, begun: None) -> None:
     with pytest.raises(Unavailable), container.database.write():
         raise Unavailable("The database is away.")
 
-    assert not changes.may_have_been_made()
+    assert not lasting_changes.may_have_been_made()
 
 
 def test_a_connection_that_commits_each_statement_may_change_something(container: Container, begun: None) -> None:
     with container.database.single():
-        assert changes.may_have_been_made()
+        assert lasting_changes.may_have_been_made()
 
 
 def test_a_change_that_another_thread_may_commit_counts(begun: None) -> None:
     assert GroupCommit[int, int](lambda changed: changed, project_of=int)(7) == 7
 
-    assert changes.may_have_been_made()
+    assert lasting_changes.may_have_been_made()
 
 
 @pytest.mark.parametrize("is_after_the_commit", [False, True])

@@ -38,7 +38,7 @@ class JudgeAuditSweeper(Sweeper):
     attempts_max = ATTEMPTS_MAX
 
     def _interrupt(self, claim: Claim) -> bool:
-        released = self.database.retrying(lambda connection: AUDIT_WORK.release(connection, claim, unmoved=True))
+        released = self.database.retrying(lambda connection: AUDIT_WORK.release(connection, claim, only_if_stale=True))
         log.warning("audit_interrupted", audit_id=claim.row_id, released=released)
         return released
 

@@ -75,14 +75,14 @@ class MaskingRules:
         masking = self.of(project_id)
         if not masking:
             return list(spans), list(rejected)
-        kept, rejections, budget = [], [without_masked(rejection, masking) for rejection in rejected], new_budget()
+        kept, rejections, budget = [], [masked_rejection(rejection, masking) for rejection in rejected], new_budget()
         for span in spans:
             try:
                 kept.append(_masked(span, masking, budget))
             except RecursionError:
                 rejections.append(_too_deep(span, masking))
             except BadSpan as error:
-                rejections.append(without_masked(error.rejection, masking))
+                rejections.append(masked_rejection(error.rejection, masking))
         return kept, rejections
 
 
@@ -102,7 +102,7 @@ def _too_deep(span: Span, masking: Masking) -> Rejection:
     return Rejection(*ids, "malformed_span", "its attributes nest too deeply to be masked", span.prompt_id)
 
 
-def without_masked(rejection: Rejection, masking: Masking) -> Rejection:
+def masked_rejection(rejection: Rejection, masking: Masking) -> Rejection:
     """Return a rejection, which quotes a span that is not stored, masked."""
     return replace(
         rejection,

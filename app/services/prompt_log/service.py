@@ -57,7 +57,7 @@ class LogScan(Scan[Entry]):
     query: LogQuery
     words: LogWords | None
     window: int
-    numbers = len(LogPosition._fields)
+    position_length = len(LogPosition._fields)
 
     def parts(self, after: Position | None) -> Iterator[tuple[Sequence[Entry], Position | None]]:
         query = replace(self.query, after=LogPosition(*after) if after else None)

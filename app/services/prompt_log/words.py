@@ -80,7 +80,7 @@ class LogWords:
         known = {LogPosition.of(sessions[key]): turn is not None for key, turn in first.items()}
         runs = [row for row in rows if isinstance(row, RunEntry)]
         for run, texts in self._texts(connection, project_id, runs, is_over):
-            known[LogPosition.of(run)] = self.query.holds(texts)
+            known[LogPosition.of(run)] = self.query.matches(texts)
         return known
 
     @staticmethod

@@ -30,7 +30,7 @@ class PromptView:
 
     head: PromptHead
     content: PromptContent
-    current: Current | None = field(default=None, compare=False)
+    source: VersionSource | None = field(default=None, compare=False)
 
     @property
     def etag(self) -> str | None:
@@ -48,8 +48,11 @@ class _KnownHead:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Current:
-    """The cached parts of a view of a version, for callers that keep what they make of it."""
+class VersionSource:
+    """The cached head and content from which a version was read.
+
+    A caller that keeps what it makes of the version asks `is_current` before it uses that again.
+    """
 
     known: _KnownHead
     content: PromptContent
@@ -60,10 +63,10 @@ class Current:
     def project_id(self) -> int:
         return self.known.head.project_id
 
-    def holds(self, epoch: bytes) -> bool:
-        """Return whether `PromptService.get` would return an equal view for this epoch, which it reads after a request.
+    def is_current(self, epoch: bytes) -> bool:
+        """Return whether `PromptService.get` would return the same version without reading the database.
 
-        False if it would have to read the database.
+        `epoch` is the project's epoch, read after the request arrived.
         """
         known = self.known
         return (
@@ -77,7 +80,7 @@ class RenderedVersion:
 
     content: PromptContent
     rendered: Rendering
-    current: Current | None = field(default=None, compare=False)
+    source: VersionSource | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,10 +178,10 @@ class PromptService:
     def render(self, *, selections: Mapping[str, str], **query: Unpack[PromptQuery]) -> RenderedVersion:
         """Render the content; `selections` maps a placeholder's key to the name of one of its values."""
         view = self.get(**query)
-        return RenderedVersion(view.content, self._render(view.content, selections), view.current)
+        return RenderedVersion(view.content, self._render(view.content, selections), view.source)
 
     def _view(self, known: _KnownHead, content: PromptContent) -> PromptView:
-        return PromptView(known.head, content, Current(known, content, self._reader, self._monotonic))
+        return PromptView(known.head, content, VersionSource(known, content, self._reader, self._monotonic))
 
     def _remembered(
         self, project_id: int, prompt_id: int, commit_hash: str | None, by_label: ByLabel | None, epoch: bytes

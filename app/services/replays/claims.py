@@ -41,7 +41,7 @@ class ReplaySweeper(Sweeper):
     attempts_max = ATTEMPTS_MAX
 
     def _interrupt(self, claim: Claim) -> bool:
-        released = self.database.retrying(lambda connection: REPLAY_WORK.release(connection, claim, unmoved=True))
+        released = self.database.retrying(lambda connection: REPLAY_WORK.release(connection, claim, only_if_stale=True))
         log.warning("replay_interrupted", replay_id=claim.row_id, released=released)
         return released
 

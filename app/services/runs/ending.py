@@ -37,7 +37,7 @@ class _Ending:
     row: RunRow
     end: RunEnd
     claim: Claim | None
-    unmoved: bool = False
+    only_if_stale: bool = False
 
     def make(self, connection: Connection, now: datetime) -> RunRow | None:
         """Update the run's row and return it; None if it has ended or belongs to another worker."""
@@ -45,7 +45,7 @@ class _Ending:
         if self.claim is None:
             changed = RUN_WORK.finish_waiting(connection, self.row.id, values, now=now)
         else:
-            changed = RUN_WORK.finish(connection, self.claim, values, now=now, unmoved=self.unmoved)
+            changed = RUN_WORK.finish(connection, self.claim, values, now=now, only_if_stale=self.only_if_stale)
         return self.ended(values, now) if changed else None
 
     def ended(self, values: Mapping[str, Any], now: datetime) -> RunRow:
@@ -106,7 +106,7 @@ class RunEnding:
     def _end_unanswered(self, run_id: int, end: RunEnd, claim: Claim | None) -> bool:
         with self.database.read() as connection:
             rows = runs.find_runs(connection, run_ids=[run_id])
-        ended = [self._end(_Ending(row=row, end=end, claim=claim, unmoved=True)) for row in rows]
+        ended = [self._end(_Ending(row=row, end=end, claim=claim, only_if_stale=True)) for row in rows]
         for row in filter(None, ended):
             self.notify(row)
         return any(ended)
@@ -121,7 +121,7 @@ class RunEnding:
         It changes nothing for the first run of a day, because its usage has no row yet. It is impossible if other rows
         of the run have to be deleted.
         """
-        if self.database.is_sqlite or ending.claim is None or ending.unmoved or ending.emptied:
+        if self.database.is_sqlite or ending.claim is None or ending.only_if_stale or ending.emptied:
             return None
         now, values = self.now(), ending.end.columns()
         ended = ending.ended(values, now)

@@ -27,8 +27,8 @@ CHECKS_MAX = 20
 CHECKS_OF_PROJECT = 200
 """Checks of all prompts of a project together."""
 NEEDS_RUN = "This API key lacks the scope run, which an online check of the kind judge needs: it runs a model."
-# A worker that runs a check goes on if only these fields change.
-_KEEP_THE_HOLD = frozenset({"name", "share", "max_cost_per_day", "enabled"})
+# A worker goes on with its check if only these fields change.
+_KEEP_WORKER = frozenset({"name", "share", "max_cost_per_day", "enabled"})
 NO_CHECK = "There is no such online check."
 
 
@@ -125,7 +125,7 @@ class OnlineCheckService:
             judge_id = self._judge(connection, head.organization_id, new) if judged else old.judge_model_id
             stored = _columns(new, judge_id)
             # Otherwise the worker goes on, so that a judge that is being asked is not asked again.
-            if not _KEEP_THE_HOLD.issuperset(changed) or (new.enabled and not old.enabled):
+            if not _KEEP_WORKER.issuperset(changed) or (new.enabled and not old.enabled):
                 stored |= {"held_until": now}
             if set(changed) != {"name"}:
                 stored |= {"problem": None}

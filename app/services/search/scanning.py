@@ -33,10 +33,10 @@ class Scan(ABC, Generic[T]):
     """A list in an order, from which pages are read.
 
     `order` is the name of the order in cursors, "" for none. `by_value` means that no index has the order: entries are
-    sorted by `values_of`. A position has `numbers` values.
+    sorted by `values_of`. A position has `position_length` values.
     """
 
-    numbers: ClassVar[int]
+    position_length: ClassVar[int]
     order: str
     by_value: bool
     limit: int
@@ -96,11 +96,11 @@ class Scan(ABC, Generic[T]):
             return 0, None
         named = [str] if self.order else []
         # The order if it has a name, the offset of an order by value, and the position.
-        values = pagination.decode(cursor, *named, *[int] * (self.by_value + self.numbers))
+        values = pagination.decode(cursor, *named, *[int] * (self.by_value + self.position_length))
         if named and values[0] != self.order:
             raise Invalid("cursor: Not a cursor of this order.")
-        offset = int(values[-self.numbers - 1]) if self.by_value else 0
-        return offset, tuple(map(int, values[-self.numbers :]))
+        offset = int(values[-self.position_length - 1]) if self.by_value else 0
+        return offset, tuple(map(int, values[-self.position_length :]))
 
     def _valued(self, entries: Sequence[T]) -> list[tuple[T, float | None]]:
         return list(zip(entries, self.values_of(entries), strict=True))

@@ -160,7 +160,7 @@ class SearchService:
                 decided = session_keys.index(key) + (first[key] is not None)
                 return {item: first[item] for item in session_keys[:decided]}
             left -= max(size, BYTES_AT_ONCE // TURNS_AT_ONCE)
-            if first[key] is None and query.holds(item.text for item in texts):
+            if first[key] is None and query.matches(item.text for item in texts):
                 first[key] = replace(turn, hit=_first_hit(query, turn, texts))
         return first
 

@@ -76,7 +76,7 @@ class SessionScan(Scan[PlacedSession]):
     prices: Callable[[], PriceBook]
     search: SearchService
     is_over: Callable[[], bool]
-    numbers = 2
+    position_length = 2
     _matched: dict[bytes, FoundTurn] = field(default_factory=dict, init=False)
     _hits: dict[bytes, Hit | None] = field(default_factory=dict, init=False)
 

@@ -31,7 +31,7 @@ from app.api.runs import _prefers_async
 from app.chat import Tokens
 from app.errors import Invalid
 from app.http import bodies, exports, run_events
-from app.http.compression import _takes_gzip
+from app.http.compression import _accepts_gzip
 from app.models.language_models import LanguageModel
 from app.models.runs import StoredCost, StoredMessage, StoredOutcome, StoredRequest, StoredToolCall
 from app.models.scores import ScoreRow
@@ -442,7 +442,7 @@ def headers(size: int) -> Work:
         _has(req, "none")
         assert len(ApiCall(req, falcon.Response(), 0).if_match or ()) == size
         _prefers_async(req)
-        _takes_gzip(req)
+        _accepts_gzip(req)
 
     return work
 

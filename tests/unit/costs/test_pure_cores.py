@@ -69,7 +69,7 @@ def text_of(piece: str) -> Make:
             word_set(text)
             list(placed_words(text))
             query.places_in(text)
-            query.holds([text, "zebra"])
+            query.matches([text, "zebra"])
 
         return work
 
@@ -401,7 +401,7 @@ NOT_GROWING: dict[str, set[str]] = {
     },
     "loop over the words of a query, which has at most 16": {
         "search/blocks:needed",
-        "search/query:Query.holds",
+        "search/query:Query.matches",
         "search/query:Query.is_exact",
         "search/query:Query.wanted",
     },

@@ -4,7 +4,7 @@ import fakeredis
 import pytest
 
 from app.concurrency.quotas import Quota
-from app.redis_store.batches import BODY_S, Mailbox, OwnBodies
+from app.redis_store.batches import BODY_S, LocalBodies, Mailbox
 
 BODY = b"a batch of spans"
 
@@ -16,14 +16,14 @@ class Clock:
         return self.now
 
 
-def mailbox(client: fakeredis.FakeRedis, bodies: OwnBodies | None) -> Mailbox:
+def mailbox(client: fakeredis.FakeRedis, bodies: LocalBodies | None) -> Mailbox:
     return Mailbox(client, batches=Quota.of(10, 25), size=Quota.of(1000, 25), bodies=bodies)
 
 
 @pytest.mark.parametrize("own", [True, False])
 def test_a_body_waits_until_its_batch_is_done(own: bool) -> None:
     client = fakeredis.FakeRedis(version=(7,))
-    box = mailbox(client, OwnBodies() if own else None)
+    box = mailbox(client, LocalBodies() if own else None)
     key, ticket = box.key_of(1, "identity", BODY), box.ticket(1, BODY)
 
     assert not box.put(key, ticket, BODY, "message").joined
@@ -36,7 +36,7 @@ def test_a_body_waits_until_its_batch_is_done(own: bool) -> None:
 
 def test_bodies_of_the_process_are_forgotten_as_redis_forgets_them() -> None:
     clock = Clock()
-    bodies = OwnBodies(clock)
+    bodies = LocalBodies(clock)
     bodies.put("early", BODY)
     clock.now = 1.0
     bodies.put("late", BODY)

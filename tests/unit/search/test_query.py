@@ -34,7 +34,7 @@ def read(term: Term, words: list[Word]) -> Iterator[tuple[int, int]]:
 def test_texts_hold_a_query_that_reading_them_word_by_word_finds(query: Query, texts: list[str]) -> None:
     words = [list(placed_words(text)) for text in texts]
     stands = {term: any(any(read(term, some)) for some in words) for term in query.terms}
-    assert query.holds(texts) == all(stands[term] != term.excluded for term in query.terms)
+    assert query.matches(texts) == all(stands[term] != term.excluded for term in query.terms)
 
 
 @given(QUERIES, TEXT)
@@ -79,7 +79,7 @@ def test_words_that_folding_joins_or_splits_are_placed(text: str, marked: str) -
 def test_a_hit_without_a_place_shows_the_text() -> None:
     query, text = parse("東株"), "東\u337f b"
 
-    assert query.holds([text])
+    assert query.matches([text])
     assert part_with(query, text) == (text, ())
 
 

@@ -57,7 +57,7 @@ SHAPES: dict[str, Callable[[int], str]] = {
 def test_twice_the_text_needs_twice_the_steps(shape: Callable[[int], str]) -> None:
     def prepare(count: int) -> Callable[[], object]:
         text, asked = shape(count), parse('ör* "東京 a" -b')
-        return lambda: (word_set(text), list(placed_words(text)), asked.holds([text]), asked.places_in(text, reach=9))
+        return lambda: (word_set(text), list(placed_words(text)), asked.matches([text]), asked.places_in(text, reach=9))
 
     assert growth_of(prepare, 40) < 2.4
 
@@ -78,7 +78,7 @@ def test_twice_the_text_needs_twice_the_steps(shape: Callable[[int], str]) -> No
 )
 def test_what_people_look_for_is_kept(text: str) -> None:
     assert word_set(text) == {word[:WORD_MAX] for word in re.findall("[a-z0-9]+", text.lower())}
-    assert parse(text[:60]).holds([f"before {text[:60]} after"])
+    assert parse(text[:60]).matches([f"before {text[:60]} after"])
 
 
 def lines_of(text: str, length: int) -> str:

@@ -27,9 +27,9 @@ def claimed(database: Database, job: int, token: str = "mine") -> Claim:
     return found
 
 
-def finish(database: Database, held: Claim, status: str = "done", *, unmoved: bool = False) -> bool:
+def finish(database: Database, held: Claim, status: str = "done", *, only_if_stale: bool = False) -> bool:
     return database.retrying(
-        lambda connection: WORK.finish(connection, held, {"status": status}, now=LATER, unmoved=unmoved)
+        lambda connection: WORK.finish(connection, held, {"status": status}, now=LATER, only_if_stale=only_if_stale)
     )
 
 
@@ -38,9 +38,9 @@ def touch(database: Database, held: Claim, now: datetime = LATER, **values: Any)
         return WORK.touch(connection, {held.row_id: held.token}, now=now, values=values)
 
 
-def release(database: Database, held: Claim, *, unmoved: bool = False) -> bool:
+def release(database: Database, held: Claim, *, only_if_stale: bool = False) -> bool:
     with database.write() as connection:
-        return WORK.release(connection, held, unmoved=unmoved)
+        return WORK.release(connection, held, only_if_stale=only_if_stale)
 
 
 def stored(database: Database, job: int) -> Any:
@@ -118,8 +118,8 @@ def test_a_worker_that_has_moved_is_not_swept(database: Database, job: int) -> N
     seen = claimed(database, job)
     assert touch(database, seen) == 1
 
-    assert not finish(database, seen, "failed", unmoved=True)
-    assert not release(database, seen, unmoved=True)
+    assert not finish(database, seen, "failed", only_if_stale=True)
+    assert not release(database, seen, only_if_stale=True)
     assert finish(database, seen, "done"), "its owner may"
 
 
@@ -129,7 +129,7 @@ def test_of_a_sweep_and_the_owner_who_finishes_at_once_one_ends_the_row(database
 
     def end(by_sweep: bool) -> bool:
         together.wait()
-        return finish(database, held, "failed" if by_sweep else "done", unmoved=by_sweep)
+        return finish(database, held, "failed" if by_sweep else "done", only_if_stale=by_sweep)
 
     with ThreadPoolExecutor(2) as pool:
         swept, finished = pool.map(end, (True, False))

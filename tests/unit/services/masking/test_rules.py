@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from app.otlp.masking import MASK, Masking, Rule
 from app.otlp.span import Rejection, shown
 from app.providers.failures import no_json, refused
-from app.services.masking.rules import MessageMasking, new_budget, without_masked
+from app.services.masking.rules import MessageMasking, masked_rejection, new_budget
 
 SECRET = Masking([Rule("pattern", "sk-[0-9]{12}")])
 
@@ -21,8 +21,8 @@ def test_the_budget_of_a_batch_and_that_of_a_run_count_the_time_of_their_thread(
 def test_a_reason_that_quotes_the_beginning_of_a_secret_is_masked_whole() -> None:
     quoted = shown("x" * 90 + "sk-123456789012")
     rejection = Rejection("aa" * 16, "bb" * 8, "name", "bad_prompt_id", f"an integer, not {quoted}")
-    assert without_masked(rejection, SECRET).reason == MASK
-    assert without_masked(rejection, Masking([])).reason == rejection.reason
+    assert masked_rejection(rejection, SECRET).reason == MASK
+    assert masked_rejection(rejection, Masking([])).reason == rejection.reason
 
 
 def test_the_words_of_a_vendor_that_were_cut_within_a_secret_are_masked_whole() -> None:

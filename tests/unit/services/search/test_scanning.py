@@ -16,7 +16,7 @@ class Numbers(Scan[int]):
 
     below: int = 9
     with_hits_at_once: int = 100
-    numbers = 1
+    position_length = 1
 
     def parts(self, after: Position | None) -> Iterator[tuple[Sequence[int], Position | None]]:
         left = list(reversed(range(after[0] if after else self.below)))

@@ -26,13 +26,13 @@ class BoundedCache(Generic[T]):
         self._entries: OrderedDict[Hashable, tuple[T, int]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, key: Hashable, *, last_try: bool = True) -> T | None:
-        """Return the value of a key. With `last_try` False a miss is not counted: the caller will look again."""
+    def get(self, key: Hashable, *, count_miss: bool = True) -> T | None:
+        """Return the value of a key. Without `count_miss` a miss is not counted, because the caller will look again."""
         with self._lock:
             entry = self._entries.get(key)
             if entry:
                 self._entries.move_to_end(key)
-        if last_try or entry:
+        if count_miss or entry:
             self._on_lookup(entry is not None)
         return entry[0] if entry else None
 

@@ -76,7 +76,7 @@ _FOLDER = Path(__file__).parent / "dictionaries"
 Context = TypeVar("Context")
 Body = bytes | memoryview
 ToStored = Callable[[Sequence[Body]], list[bytes]]
-"""Makes the stored forms of bodies: `compress_all`, `compress_quickly` or `as_they_are`."""
+"""Makes the stored forms of bodies: `compress_all`, `compress_quickly` or `without_compression`."""
 
 
 class _Contexts(Generic[Context]):
@@ -187,7 +187,7 @@ def is_plain(stored: bytes) -> bool:
     return bool(stored) and stored[0] >= _FIRST_OF_TEXTS
 
 
-def as_they_are(bodies: Sequence[Body]) -> list[bytes]:
+def without_compression(bodies: Sequence[Body]) -> list[bytes]:
     """Return the bodies unchanged, as releases without compression stored them."""
     return [bytes(body) for body in bodies]
 
@@ -277,7 +277,7 @@ def store_texts(database: Database, *, compressed: bool) -> None:
 def stored_bodies(connection: Connection, bodies: Sequence[Body], compress_each: ToStored) -> list[bytes]:
     """Return the stored forms of bodies in a database, which stores texts compressed or not."""
     is_compressed = getattr(connection.dialect, _COMPRESSES, True)
-    return compress_each(bodies) if is_compressed else as_they_are(bodies)
+    return compress_each(bodies) if is_compressed else without_compression(bodies)
 
 
 def begins_with(raw: ColumnElement[str], mark: str) -> ColumnElement[bool]:

@@ -24,7 +24,7 @@ from typing import NamedTuple, Protocol
 from zstandard import ZstdError, frame_content_size
 
 from app.models.bulk import by_size
-from app.models.compression import PLAIN, ZSTD_1, Body, as_they_are, compress_quickly, decompress
+from app.models.compression import PLAIN, ZSTD_1, Body, compress_quickly, decompress, without_compression
 
 TOGETHER, ELSEWHERE, IN_BLOCK = b"\2", b"\3", b"\5"
 ALIKE = b"\1"
@@ -78,7 +78,7 @@ ToStored = Callable[[Sequence[SentSpan]], dict[SpanKey, bytes]]
 
 def as_sent(spans: Sequence[SentSpan]) -> dict[SpanKey, bytes]:
     """Return the bodies of spans unchanged, as releases without compression stored them."""
-    return dict(zip(map(_key, spans), as_they_are([span.raw for span in spans]), strict=True))
+    return dict(zip(map(_key, spans), without_compression([span.raw for span in spans]), strict=True))
 
 
 def by_turn(spans: Sequence[SentSpan]) -> dict[SpanKey, bytes]:

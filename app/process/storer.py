@@ -56,11 +56,11 @@ def _serve(connection: Connection, container: Container) -> None:
     """Store the batches that arrive on a connection, until the caller closes it or ends."""
     with connection, suppress(*GONE):
         while True:
-            project_id, form, note = connection.recv()
+            project_id, form, stored_keys = connection.recv()
             body = connection.recv_bytes()
             container.mailbox.note_use()
             try:
-                stored = container.services.ingest.store_noted(project_id, body, form, note)
+                stored = container.services.ingest.store_repeatable(project_id, body, form, stored_keys)
             except Exception:
                 # A bug. Without an answer the caller would believe that this process has ended.
                 log.exception("batch_failed", project_id=project_id)
@@ -83,13 +83,13 @@ def run(control: socket.socket) -> None:
         signal.signal(number, signal.SIG_IGN)
     if (first := _accepted(control)) is None:
         return
-    settings, counts = first.recv()
+    settings, runs_jobs = first.recv()
     prepare(settings)
     sent = _SentMetrics(first)
     container = bootstrap(settings, metrics=Metrics(sent))
     freeze_gc()
     sent.add({})  # informs the parent that this process is ready
-    if counts:
+    if runs_jobs:
         jobs = [job for job in clock.jobs(container) if job.name in SPAN_JOBS]
         ticking = (jobs, threading.Event(), container.metrics)
         threading.Thread(target=clock.run, args=ticking, name="clock", daemon=True).start()

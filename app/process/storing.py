@@ -25,7 +25,7 @@ from app.metrics.recorder import Store
 from app.process.storer import GONE
 from app.process.storer_start import Forked, start_copy, start_new
 from app.redis_store.batches import BODY_S
-from app.services.ingest.batch import BatchForm, BatchLost, Receipt
+from app.services.ingest.batch import BatchForm, BatchLost, Receipt, StoredKeys
 from app.services.ingest.storer import STATES, StorerState
 from config.settings import Settings
 
@@ -57,9 +57,9 @@ class StoringProcesses:
     def __init__(
         self, settings: Settings, *, fork: bool = False, count: int = PROCESSES, batch_s: int = BODY_S
     ) -> None:
-        # The last process counts: a single batch goes to a process without other work.
+        # Of equal loads the first process gets a batch. So the last one has the least to do, and runs the jobs.
         self.processes = [
-            StoringProcess(settings, fork=fork, counts=place == count - 1, batch_s=batch_s) for place in range(count)
+            StoringProcess(settings, fork=fork, runs_jobs=index == count - 1, batch_s=batch_s) for index in range(count)
         ]
 
     def start(self, store: Store) -> None:
@@ -77,19 +77,23 @@ class StoringProcesses:
         counts = Counter(process.state for process in self.processes)
         return {state: counts[state] for state in STATES}
 
-    def __call__(self, project_id: int, body: bytes, form: BatchForm, note: bytes) -> tuple[Receipt, bytes]:
-        """Store a batch, like `IngestService.store_noted`; raise `BatchLost` when its process dies meanwhile."""
-        return min(self.processes, key=lambda process: process.load)(project_id, body, form, note)
+    def __call__(
+        self, project_id: int, body: bytes, form: BatchForm, stored_keys: StoredKeys
+    ) -> tuple[Receipt, StoredKeys]:
+        """Store a batch, like `IngestService.store_repeatable`; raise `BatchLost` when its process dies meanwhile."""
+        return min(self.processes, key=lambda process: process.load)(project_id, body, form, stored_keys)
 
 
 class StoringProcess:
     """A process that is restarted when it dies; a call stores a batch in it.
 
-    With `counts` it also counts sessions, and indexes the words of their turns.
+    With `runs_jobs` it also runs the clock's `SPAN_JOBS`.
     """
 
-    def __init__(self, settings: Settings, *, fork: bool = False, counts: bool = True, batch_s: int = BODY_S) -> None:
-        self._settings, self._counts, self.batch_s = settings, counts, batch_s
+    def __init__(
+        self, settings: Settings, *, fork: bool = False, runs_jobs: bool = True, batch_s: int = BODY_S
+    ) -> None:
+        self._settings, self._runs_jobs, self.batch_s = settings, runs_jobs, batch_s
         self._stop = threading.Event()
         self._child = self._started(start_copy if fork else start_new)
         self._keeper = threading.Thread(target=self._keep, name="storing", daemon=True)
@@ -127,11 +131,13 @@ class StoringProcess:
         self._child.kill()
         self._keeper.join()
 
-    def __call__(self, project_id: int, body: bytes, form: BatchForm, note: bytes) -> tuple[Receipt, bytes]:
+    def __call__(
+        self, project_id: int, body: bytes, form: BatchForm, stored_keys: StoredKeys
+    ) -> tuple[Receipt, StoredKeys]:
         child = self._child
         child.begun.wait()
         try:
-            return child.store(project_id, body, form, note, batch_s=self.batch_s)
+            return child.store(project_id, body, form, stored_keys, batch_s=self.batch_s)
         except BlockingIOError as error:
             # It hangs with the batch, and may hold the database's lock.
             log.error("process_hangs", name="storing", pid=child.pid)
@@ -164,7 +170,7 @@ class StoringProcess:
         return True
 
     def _started(self, start: Callable[[socket.socket], Forked | subprocess.Popen[bytes]]) -> _Child:
-        child = _Child(self._settings, start, counts=self._counts)
+        child = _Child(self._settings, start, runs_jobs=self._runs_jobs)
         log.info("process_started", name="storing", pid=child.pid)
         return child
 
@@ -177,7 +183,7 @@ class _Child:
         settings: Settings,
         start: Callable[[socket.socket], Forked | subprocess.Popen[bytes]],
         *,
-        counts: bool,
+        runs_jobs: bool,
     ) -> None:
         self.begun = threading.Event()
         self._ended = False
@@ -192,7 +198,7 @@ class _Child:
             undoing.callback(self._process.wait)
             undoing.callback(self._process.kill)
             self._metrics = self._connect()
-            self._metrics.send((settings, counts))
+            self._metrics.send((settings, runs_jobs))
             undoing.pop_all()
 
     @property
@@ -219,8 +225,8 @@ class _Child:
         return self._idle.qsize()
 
     def store(
-        self, project_id: int, body: bytes, form: BatchForm, note: bytes, *, batch_s: int
-    ) -> tuple[Receipt, bytes]:
+        self, project_id: int, body: bytes, form: BatchForm, stored_keys: StoredKeys, *, batch_s: int
+    ) -> tuple[Receipt, StoredKeys]:
         """Let the process store a batch; it must have begun.
 
         Raises `OSError` or `EOFError` when the process has ended, `BlockingIOError` after `batch_s`.
@@ -233,9 +239,9 @@ class _Child:
         self._taken.append(taken)
         answered = False
         try:
-            connection.send((project_id, form, note))
+            connection.send((project_id, form, stored_keys))
             connection.send_bytes(body)
-            stored: tuple[Receipt, bytes] = connection.recv()
+            stored: tuple[Receipt, StoredKeys] = connection.recv()
             answered = True
         finally:
             self._taken.remove(taken)

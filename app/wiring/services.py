@@ -11,7 +11,7 @@ import redis
 from app.concurrency.quotas import FairSemaphore, Quota
 from app.encryption import ContentCipher
 from app.metrics.registry import SHARE_REFUSED
-from app.models.compression import as_they_are, compress_all
+from app.models.compression import compress_all, without_compression
 from app.models.span_bodies import as_sent, by_turn
 from app.network.openid import OpenIdProvider
 from app.network.proxies import parse_networks
@@ -291,7 +291,7 @@ def _add_data(parts: ServiceParts, backends: Backends) -> None:
         partial(
             LogRecordService,
             record_bytes=settings.span_bytes,
-            to_stored=compress_all if compressed else as_they_are,
+            to_stored=compress_all if compressed else without_compression,
         )
     )
     parts.make(partial(BatchRoom, batch_bytes=settings.trace_bytes))
@@ -301,7 +301,7 @@ def _add_data(parts: ServiceParts, backends: Backends) -> None:
             span_bytes=settings.span_bytes,
             to_stored=by_turn if compressed else as_sent,
             searchable=searchable,
-            elsewhere=backends.storer,
+            storer=backends.storer,
         )
     )
 

@@ -8,6 +8,11 @@ from typing import Any, Literal
 from app.errors import Unavailable
 
 Signal = Literal["traces", "logs"]
+StoredKeys = bytes
+"""The keys of the spans of a batch of which all were stored: 16 bytes of trace id and 8 of span id each. b"" for none.
+
+Redis keeps them for two minutes. If the same body is sent again, and these spans are still stored, it is not decoded.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ from app.otlp.span import (
     with_prompts_of_names,
 )
 from app.redis_store.batches import Mailbox
-from app.services.ingest.batch import BatchForm, BatchLost, Receipt
+from app.services.ingest.batch import BatchForm, BatchLost, Receipt, StoredKeys
 from app.services.ingest.clocks import ClockWatch
 from app.services.ingest.evaluations import scores_in
 from app.services.ingest.joining import TurnJoiner
@@ -83,7 +83,7 @@ class _Written(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestService:
-    """Stores batches; `elsewhere` stores queued batches in another process, if there is one."""
+    """Stores batches; `storer` stores queued batches in another process, if there is one."""
 
     database: Database
     mailbox: Mailbox
@@ -103,26 +103,26 @@ class IngestService:
     joiner: TurnJoiner
     clocks: ClockWatch
     searchable: bool
-    elsewhere: Storer | None = None
+    storer: Storer | None = None
 
     def store_claimed(
         self, project_id: int, key: str, ticket: str, form: BatchForm, *, sealed: bool = False
     ) -> Receipt:
         """Store the batch that waits under `ticket`; it is encrypted if `sealed`."""
-        note = b""
+        stored_keys = b""
         try:
-            body, noted = self.mailbox.read(key, ticket)
+            body, earlier = self.mailbox.read(key, ticket)
             if body is None:
                 return self._lost("The batch was lost before it was stored; send it again.")
             if sealed:
                 body = self.rules.cipher.decrypt(body)
-            store = self.elsewhere or self.store_noted
-            receipt, note = store(project_id, body, form, noted)
+            store = self.storer or self.store_repeatable
+            receipt, stored_keys = store(project_id, body, form, earlier)
             return receipt
         except BatchLost as error:
             return self._lost(str(error))
         finally:
-            self.mailbox.done(key, ticket, note=note)
+            self.mailbox.done(key, ticket, note=stored_keys)
 
     def _lost(self, message: str) -> Receipt:
         self.metrics.count(BATCHES, "unavailable")
@@ -130,24 +130,26 @@ class IngestService:
 
     def store(self, project_id: int, body: bytes) -> Receipt:
         """Store an uncompressed batch of JSON."""
-        return self.store_noted(project_id, body, BatchForm(), b"")[0]
+        return self.store_repeatable(project_id, body, BatchForm(), b"")[0]
 
-    def store_noted(self, project_id: int, body: bytes, form: BatchForm, note: bytes) -> tuple[Receipt, bytes]:
-        """Store a batch in the format in which it was sent; returns its receipt, and a note for its next delivery.
+    def store_repeatable(
+        self, project_id: int, body: bytes, form: BatchForm, stored_keys: StoredKeys
+    ) -> tuple[Receipt, StoredKeys]:
+        """Store a batch in the format in which it was sent; returns its receipt and its stored keys.
 
-        The note holds the keys of the batch's spans if all were stored; b"" means no note.
+        `stored_keys` are those of an earlier delivery of the same body.
         """
         with self.metrics.timed(BATCH_SECONDS):
-            receipt = self._repeated(project_id, note) if note else None
+            receipt = self._repeated(project_id, stored_keys) if stored_keys else None
             if receipt is None:
-                receipt, note = self._store_opened(project_id, body, form)
+                receipt, stored_keys = self._store_opened(project_id, body, form)
         log.info("batch", **asdict(receipt))
         self.metrics.count(BATCHES, receipt.outcome)
         self.metrics.count(BATCH_BYTES, by=len(body))
         if form.signal == "logs":
             return receipt, b""
         self._count(receipt)
-        return receipt, note
+        return receipt, stored_keys
 
     def _count(self, receipt: Receipt) -> None:
         for outcome, count in (
@@ -182,9 +184,9 @@ class IngestService:
             return None
         return Receipt("invalid" if rejected else "stored", rejected=rejected, message=message)
 
-    def _repeated(self, project_id: int, note: bytes) -> Receipt | None:
+    def _repeated(self, project_id: int, stored_keys: StoredKeys) -> Receipt | None:
         """Return the receipt of a repeated batch without decoding it; None unless all of its spans are still stored."""
-        keys = _keys(note)
+        keys = _keys(stored_keys)
         try:
             with self.database.read() as connection:
                 stored = spans.stored_keys(connection, project_id=project_id, keys=keys)
@@ -368,5 +370,6 @@ def decode_batch(body: Body, form: BatchForm) -> Decoded:
     return decode(body, form.prompt_id)
 
 
-def _keys(note: bytes) -> set[SpanKey]:
-    return {(note[start : start + 16], note[start + 16 : start + 24]) for start in range(0, len(note), 24)}
+def _keys(stored_keys: StoredKeys) -> set[SpanKey]:
+    starts = range(0, len(stored_keys), 24)
+    return {(stored_keys[start : start + 16], stored_keys[start + 16 : start + 24]) for start in starts}

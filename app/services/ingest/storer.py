@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, Protocol
 
-from app.services.ingest.batch import BatchForm, Receipt
+from app.services.ingest.batch import BatchForm, Receipt, StoredKeys
 
 StorerState = Literal["ready", "starting", "hanging"]
 STATES: tuple[StorerState, ...] = ("ready", "starting", "hanging")
@@ -14,8 +14,10 @@ STATES: tuple[StorerState, ...] = ("ready", "starting", "hanging")
 class Storer(Protocol):
     """The processes that store batches for this one."""
 
-    def __call__(self, project_id: int, body: bytes, form: BatchForm, note: bytes, /) -> tuple[Receipt, bytes]:
-        """Store a batch like `IngestService.store_noted`; raises `BatchLost` if it is unknown whether it is stored."""
+    def __call__(
+        self, project_id: int, body: bytes, form: BatchForm, stored_keys: StoredKeys, /
+    ) -> tuple[Receipt, StoredKeys]:
+        """Do as `IngestService.store_repeatable`; raises `BatchLost` if it is unknown whether the batch is stored."""
 
     def states(self) -> Mapping[StorerState, int]:
         """Return the number of processes in each state, including 0."""

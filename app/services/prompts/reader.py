@@ -59,7 +59,7 @@ class PromptReader:
     def remembered(self, head: PromptHead, commit_hash: str | None) -> PromptContent | None:
         """Return the cached result of a productive `read`; None if it would have to query the database."""
         key = (head.id, commit_hash) if commit_hash is not None else head.newest_version_id
-        version = self._cached(head, key, last_try=False)
+        version = self._cached(head, key, count_miss=False)
         if version is None:
             return None
         known = partial(self._models.known, organization_id=head.organization_id)
@@ -101,9 +101,9 @@ class PromptReader:
             return self._keep(None)
         return self._keep(prompt_versions.find_version(connection, prompt_id=head.id, commit_hash=commit_hash))
 
-    def _cached(self, head: PromptHead, key: Hashable, *, last_try: bool = True) -> Version | None:
+    def _cached(self, head: PromptHead, key: Hashable, *, count_miss: bool = True) -> Version | None:
         """Return a cached version; None if it is older than its prompt: SQLite reuses the ids of erased rows."""
-        version = self._versions.get(key, last_try=last_try)
+        version = self._versions.get(key, count_miss=count_miss)
         if version is None or version.row.prompt_id != head.id or version.row.created_at < head.created_at:
             return None
         return version

@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import Column, Connection, Text, delete, func, select, type_coerce
 
 from app.database.packed_text import MARK
-from app.models.compression import ZSTD_1, ZSTD_2, StoredText, as_they_are
+from app.models.compression import ZSTD_1, ZSTD_2, StoredText, without_compression
 from app.models.log_records import log_records
 from app.models.prompts import prompts
 from app.models.row_rewriting import compress_rows
@@ -112,7 +112,7 @@ def test_rows_of_releases_without_compression_are_compressed_among_others(world:
     world.send(conversation(prompt_id, "c-2"))
     span = chat()
     batch = {"resourceLogs": [{"scopeLogs": [{"logRecords": [record(span)]}]}]}
-    of_logs = replace(world.container.services.log_records, to_stored=as_they_are)
+    of_logs = replace(world.container.services.log_records, to_stored=without_compression)
     of_logs.store(world.project_id, json.dumps(batch).encode(), BatchForm(signal="logs"))
     attributes = {"service.prompt.id": prompt_id, "gen_ai.operation.name": "chat"}
     world.send(export(span | {"attributes": pairs_of(attributes)}))

@@ -119,7 +119,9 @@ def test_a_batch_is_stored_by_the_process_and_counted_in_its_metrics(
 @EMBEDDED_CONTAINER
 def test_a_batch_that_is_refused_is_answered_as_by_this_process(storing: StoringProcess, world: World) -> None:
     receipt, note = store(storing, world, b"[1")
-    assert (receipt, note) == world.container.services.ingest.store_noted(world.project_id, b"[1", BatchForm(), b"")
+    assert (receipt, note) == world.container.services.ingest.store_repeatable(
+        world.project_id, b"[1", BatchForm(), b""
+    )
     assert receipt.outcome == "invalid"
 
 

@@ -90,7 +90,7 @@ def storing(world: World, *, logs: bool = False) -> Store:
     def store(things: Sequence[dict[str, Any]]) -> None:
         if logs:
             body = json.dumps({"resourceLogs": [{"scopeLogs": [{"logRecords": things}]}]}).encode()
-            receipt, _ = ingest.store_noted(world.project_id, body, LOGS, b"")
+            receipt, _ = ingest.store_repeatable(world.project_id, body, LOGS, b"")
         else:
             receipt = ingest.store(world.project_id, export(*things))
         assert (receipt.outcome, receipt.rejected) == ("stored", 0), receipt

@@ -44,61 +44,61 @@ class Wordings:
         return message
 
 
-def masked_replay(values: Json, masked: MessageMasking) -> Json:
+def masked_replay(values: Json, masking: MessageMasking) -> Json:
     """Mask the columns of an ended replay; `result` is the JSON of `app.replay.findings.ReplayResult`."""
-    kept = values | {"error": masked.error(values.get("error"))}
+    kept = values | {"error": masking.error(values.get("error"))}
     if behaviour := values.get("behaviour"):
-        kept["behaviour"] = _behaviour(behaviour, masked)
+        kept["behaviour"] = _behaviour(behaviour, masking)
     result = values.get("result")
     if result is None:
         return kept
     wordings = Wordings()
     whole = {
-        "turns": [_turn(turn, masked, wordings) for turn in result["turns"]],
-        "drift": masked.other(result["drift"]),
-        "error": masked.error(result["error"]),
-        "violations": [_violation(violation, masked, wordings) for violation in result["violations"]],
-        "void": masked.other(result["void"]),
-        "fidelity": masked.other(result["fidelity"]),
+        "turns": [_turn(turn, masking, wordings) for turn in result["turns"]],
+        "drift": masking.other(result["drift"]),
+        "error": masking.error(result["error"]),
+        "violations": [_violation(violation, masking, wordings) for violation in result["violations"]],
+        "void": masking.other(result["void"]),
+        "fidelity": masking.other(result["fidelity"]),
     }
     return kept | {"result": result | whole, "violations": whole["violations"]}
 
 
-def _behaviour(behaviour: Behaviour, masked: MessageMasking) -> Behaviour:
-    tools = tuple((masked.other(name), count) for name, count in behaviour.tools)
-    return structs.replace(behaviour, tools=tools, order=tuple(map(masked.other, behaviour.order)))
+def _behaviour(behaviour: Behaviour, masking: MessageMasking) -> Behaviour:
+    tools = tuple((masking.other(name), count) for name, count in behaviour.tools)
+    return structs.replace(behaviour, tools=tools, order=tuple(map(masking.other, behaviour.order)))
 
 
-def _turn(turn: Json, masked: MessageMasking, wordings: Wordings) -> Json:
+def _turn(turn: Json, masking: MessageMasking, wordings: Wordings) -> Json:
     return turn | {
-        "user": masked.question(turn["user"]),
-        "steps": [_step(step, masked, wordings) for step in turn["steps"]],
-        "extra": [_extra(step, masked) for step in turn["extra"]],
-        "drift": masked.other(turn["drift"]),
-        "error": masked.error(turn["error"]),
-        "violations": [_violation(violation, masked, wordings) for violation in turn["violations"]],
-        "calls": [masked.other(together) for together in turn["calls"]],
+        "user": masking.question(turn["user"]),
+        "steps": [_step(step, masking, wordings) for step in turn["steps"]],
+        "extra": [_extra(step, masking) for step in turn["extra"]],
+        "drift": masking.other(turn["drift"]),
+        "error": masking.error(turn["error"]),
+        "violations": [_violation(violation, masking, wordings) for violation in turn["violations"]],
+        "calls": [masking.other(together) for together in turn["calls"]],
     }
 
 
-def _violation(violation: Json, masked: MessageMasking, wordings: Wordings) -> Json:
+def _violation(violation: Json, masking: MessageMasking, wordings: Wordings) -> Json:
     """Mask a violation; its message repeats the arguments, which may be cut off, and how they differ."""
-    arguments = masked.arguments(violation["arguments"])
+    arguments = masking.arguments(violation["arguments"])
     message = str(violation["message"])
     if arguments != violation["arguments"]:
         message = message.replace(shown_json(violation["arguments"]), shown_json(arguments))
         message = wordings.masked(message)
     return violation | {
         "arguments": arguments,
-        "message": masked.other(message),
-        "tool": masked.other(violation["tool"]),
+        "message": masking.other(message),
+        "tool": masking.other(violation["tool"]),
     }
 
 
-def _step(step: Json, masked: MessageMasking, wordings: Wordings) -> Json:
+def _step(step: Json, masking: MessageMasking, wordings: Wordings) -> Json:
     is_call = step["kind"] == "tool_call"
-    mask = masked.arguments if is_call else masked.answer
-    sides = {side: _call(step[side], masked) if is_call else mask(step[side]) for side in ("expected", "actual")}
+    mask = masking.arguments if is_call else masking.answer
+    sides = {side: _call(step[side], masking) if is_call else mask(step[side]) for side in ("expected", "actual")}
     kept = step | sides
     if step.get("facts"):
         kept["facts"] = {kind: [mask(value) for value in values] for kind, values in step["facts"].items()}
@@ -112,31 +112,31 @@ def _step(step: Json, masked: MessageMasking, wordings: Wordings) -> Json:
     # Reasons repeat values of both sides, and a judge's may paraphrase them.
     revealing = any(sides[side] != step[side] for side in sides)
     if "reason" in step:
-        kept["reason"] = MASK if revealing else masked.other(step["reason"])
+        kept["reason"] = MASK if revealing else masking.other(step["reason"])
     if "form" in step:
-        kept["form"] = masked.other(step["form"])
+        kept["form"] = masking.other(step["form"])
     if "findings" in step:
-        kept["findings"] = [_finding(finding, mask, masked, revealing=revealing) for finding in step["findings"]]
+        kept["findings"] = [_finding(finding, mask, masking, revealing=revealing) for finding in step["findings"]]
     return kept
 
 
-def _finding(finding: Json, mask: Mask, masked: MessageMasking, *, revealing: bool) -> Json:
+def _finding(finding: Json, mask: Mask, masking: MessageMasking, *, revealing: bool) -> Json:
     quotes = {side: mask(finding[side], ()) for side in ("recorded", "produced")}
-    return finding | quotes | {"why": MASK if revealing else masked.other(finding["why"])}
+    return finding | quotes | {"why": MASK if revealing else masking.other(finding["why"])}
 
 
-def _extra(step: Json, masked: MessageMasking) -> Json:
+def _extra(step: Json, masking: MessageMasking) -> Json:
     if step["kind"] == "answer":
-        return step | {"text": masked.answer(step["text"])}
-    return _call(step, masked) or {}
+        return step | {"text": masking.answer(step["text"])}
+    return _call(step, masking) or {}
 
 
-def _call(call: Json | None, masked: MessageMasking) -> Json | None:
+def _call(call: Json | None, masking: MessageMasking) -> Json | None:
     """Mask a recorded or produced call, and its result if it has one."""
     if call is None:
         return None
-    masked_call = call | {"name": masked.other(call["name"]), "arguments": masked.arguments(call["arguments"])}
-    return masked_call | ({"result": masked.result(call["result"])} if "result" in call else {})
+    masked_call = call | {"name": masking.other(call["name"]), "arguments": masking.arguments(call["arguments"])}
+    return masked_call | ({"result": masking.result(call["result"])} if "result" in call else {})
 
 
 def _difference(difference: Json, mask: Mask) -> Json:

@@ -63,10 +63,10 @@ class RunMasking:
         masking = self.rules.of(project_id)
         if not masking:
             return requested, contents
-        masked = MessageMasking(masking)
-        request = structs.replace(_request(requested.request, masked), sealed=True)
+        messages = MessageMasking(masking)
+        request = structs.replace(_request(requested.request, messages), sealed=True)
         sealed = [self.rules.cipher.encrypt(content) for content in (*contents, msgspec.json.encode(requested))]
-        return Requested(masked.question(requested.question), request), sealed
+        return Requested(messages.question(requested.question), request), sealed
 
     def requested(self, row: R) -> R:
         """Return the run with its original request; raises `Invalid` if the encryption key has changed."""
@@ -139,61 +139,61 @@ def has_contents(row: RunRow) -> bool:
     return bool(row.request.files or row.request.sealed)
 
 
-def _request(request: StoredRequest, masked: MessageMasking) -> StoredRequest:
+def _request(request: StoredRequest, masking: MessageMasking) -> StoredRequest:
     """Mask what the caller sent.
 
     The configuration is the prompt's, as in its versions. So is the text, which is stored as the instruction.
     """
-    history = [_message(message, masked) for message in request.history or ()]
+    history = [_message(message, masking) for message in request.history or ()]
     return structs.replace(
         request,
         text=UNSET,
-        resolved=masked.other(request.resolved),
-        ignored=masked.other(request.ignored),
-        files=[structs.replace(file, file_name=masked.other(file.file_name)) for file in request.files],
+        resolved=masking.other(request.resolved),
+        ignored=masking.other(request.ignored),
+        files=[structs.replace(file, file_name=masking.other(file.file_name)) for file in request.files],
         history=history or UNSET,
     )
 
 
-def _message(message: StoredMessage, masked: MessageMasking) -> StoredMessage:
+def _message(message: StoredMessage, masking: MessageMasking) -> StoredMessage:
     masks: dict[str, Callable[[str], Any]] = {
-        "user": masked.question,
-        "assistant": masked.answer,
-        "tool": masked.result,
+        "user": masking.question,
+        "assistant": masking.answer,
+        "tool": masking.result,
     }
-    calls = [_call(call, masked) for call in message.tool_calls]
-    text, call_id = masks[message.role](message.text), masked.other(message.tool_call_id)
+    calls = [_call(call, masking) for call in message.tool_calls]
+    text, call_id = masks[message.role](message.text), masking.other(message.tool_call_id)
     return structs.replace(message, text=text, tool_calls=calls, tool_call_id=call_id)
 
 
-def _masked(end: RunEnd, masked: MessageMasking) -> RunEnd:
-    answer = masked.answer(end.answer)
+def _masked(end: RunEnd, masking: MessageMasking) -> RunEnd:
+    answer = masking.answer(end.answer)
     return replace(
         end,
-        question=masked.question(end.question),
-        request=end.request and _request(end.request, masked),
-        instruction=masked.instruction(end.instruction),
+        question=masking.question(end.question),
+        request=end.request and _request(end.request, masking),
+        instruction=masking.instruction(end.instruction),
         answer=answer,
-        outcome=end.outcome and _outcome(end.outcome, masked),
-        error=masked.error(end.error),
-        nok=end.nok and _nok(end.nok, masked, answer != end.answer),
+        outcome=end.outcome and _outcome(end.outcome, masking),
+        error=masking.error(end.error),
+        nok=end.nok and _nok(end.nok, masking, answer != end.answer),
     )
 
 
-def _outcome(outcome: StoredOutcome, masked: MessageMasking) -> StoredOutcome:
+def _outcome(outcome: StoredOutcome, masking: MessageMasking) -> StoredOutcome:
     return structs.replace(
         outcome,
-        chain_of_thoughts=masked.answer(outcome.chain_of_thoughts),
-        first_error=masked.error(outcome.first_error),
-        tool_calls=[_call(call, masked) for call in outcome.tool_calls],
+        chain_of_thoughts=masking.answer(outcome.chain_of_thoughts),
+        first_error=masking.error(outcome.first_error),
+        tool_calls=[_call(call, masking) for call in outcome.tool_calls],
     )
 
 
-def _call(call: StoredToolCall, masked: MessageMasking) -> StoredToolCall:
-    return StoredToolCall(masked.other(call.id), masked.other(call.name), masked.arguments(call.arguments))
+def _call(call: StoredToolCall, masking: MessageMasking) -> StoredToolCall:
+    return StoredToolCall(masking.other(call.id), masking.other(call.name), masking.arguments(call.arguments))
 
 
-def _nok(nok: str, masked: MessageMasking, changed: bool) -> str:
+def _nok(nok: str, masking: MessageMasking, changed: bool) -> str:
     """Mask `NOK: <reason>` or `NOK: <reason>: <details>`; the details may quote the model."""
     kind, reason, *details = nok.split(": ", 2)
-    return ": ".join([kind, reason, *(MASK if changed else masked.answer(detail) for detail in details)])
+    return ": ".join([kind, reason, *(MASK if changed else masking.answer(detail) for detail in details)])

@@ -75,7 +75,10 @@ class Authentication:
             raise Unauthorized("Send the header Authorization: Bearer <REPRISE_METRICS_TOKEN>.")
 
     def _count(self, req: falcon.Request, resp: falcon.Response, key: ApiKey, *, ingest: bool) -> bytes:
-        """Count the request, unless it is counted; return the epoch of the key's project, or raise `RateLimited`."""
+        """Count the request, unless it is counted; return the epoch of the key's project, or raise `RateLimited`.
+
+        One round trip to Redis does both.
+        """
         allowance: Allowance = req.env.pop(COUNTED, None) or self.limiter.hit(
             key.id, project_id=key.project_id, ingest=ingest
         )

@@ -1,4 +1,4 @@
-"""What a gate made of probes: how many errors it noticed, by kind, with what chance would have given."""
+"""What a gate made of probes: how many errors it noticed_sentence, by kind, with what chance would have given."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def cohens_kappa(pairs: Iterable[tuple[str, str]]) -> float | None:
     return None if expected == 1 else (observed - expected) / (1 - expected)
 
 
-def noticed(figures: AuditFigures, decided_by: str) -> str:
+def noticed_sentence(figures: AuditFigures, decided_by: str) -> str:
     """Return the sentence that every verdict has; `decided_by` names the judge or the check."""
     share = figures.planted
     if not share.probes:

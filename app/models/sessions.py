@@ -36,7 +36,7 @@ from app.sessions.model_calls import calls_in
 from app.sessions.sums import SessionSums, SessionTotals, with_names
 
 LATER_MAX = 200
-"""How many of the sessions after another one `list_lone_after` looks at."""
+"""How many of the sessions after another one `list_without_conversation_after` looks at."""
 CALLS_LENGTH_MAX = 8 * 1024
 """Bytes of a session's `calls`. A batch that appends to longer ones also sums them up, which makes them short."""
 COUNTED_LENGTH_MAX = 1024
@@ -289,19 +289,19 @@ def find_session(connection: Connection, *, project_id: int, session_key: bytes)
     return queries.find_row(connection, SessionRow, statement)
 
 
-def list_lone_after(connection: Connection, row: SessionRow, *, limit: int) -> list[SessionRow]:
+def list_without_conversation_after(connection: Connection, row: SessionRow, *, limit: int) -> list[SessionRow]:
     """List the sessions without a conversation among the next `LATER_MAX` that began after one of the same prompt."""
     later = select(_C.id).where(
         no_index(_C.project_id) == row.project_id, _C.prompt_id == row.prompt_id, _C.start_ns >= row.start_ns
     )
     next_ones = connection.scalars(later.order_by(_C.start_ns, _C.id).limit(LATER_MAX)).all()
-    lone = _SELECT.where(
+    without_conversation = _SELECT.where(
         no_index(_C.project_id) == row.project_id,
         _C.id.in_(next_ones),
         _C.conversation_id.is_(None),
         _C.session_key != row.session_key,
     )
-    return queries.list_rows(connection, SessionRow, lone.order_by(_C.start_ns, _C.id).limit(limit))
+    return queries.list_rows(connection, SessionRow, without_conversation.order_by(_C.start_ns, _C.id).limit(limit))
 
 
 def find_sessions(connection: Connection, *, project_id: int, session_keys: Collection[bytes]) -> list[SessionRow]:

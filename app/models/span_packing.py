@@ -154,8 +154,8 @@ def turns_of(
     return [ListedTurn(*row) for row in rows]
 
 
-def apart(connection: Connection, *, project_id: int, listed: Sequence[ListedTurn]) -> list[Joined]:
-    """List the spans that are to be packed: the spans of a session that are not all in one block.
+def groups_to_pack(connection: Connection, *, project_id: int, listed: Sequence[ListedTurn]) -> list[Joined]:
+    """Return the groups of spans to pack: the spans of sessions that are not all in one block.
 
     A turn that is too large for a block stays, and so does a damaged one.
     """

@@ -107,7 +107,10 @@ def size_of(prompt_tokens: int) -> int:
 
 
 def size_of_modality(modality: str, size: int) -> int:
-    """Return a negative number for a modality and one of `SIZES`, under which the tokens of both are summed."""
+    """Return the key for sums of the tokens of a modality in prompts of one of `SIZES`.
+
+    It is negative, so that the sizes of sums can be of both kinds.
+    """
     return -(size + _MODALITY_STEP * (1 + MODALITIES.index(modality)))
 
 

@@ -23,7 +23,7 @@ from gunicorn.http.body import Body, ChunkedReader
 from gunicorn.workers.gthread import ThreadWorker
 
 from app.concurrency.threads import WarmThreads
-from app.process.paced_socket import CHUNK, HEAD_BYTES, REST_BEHIND_S, PacedSocket, read_off
+from app.process.paced_socket import CHUNK, DISCARD_BEHIND_S, HEAD_BYTES, PacedSocket, discard_body
 from config.settings import Settings
 
 STATUS = {
@@ -47,7 +47,7 @@ FREE_CHUNKS = 10_000
 CHUNK_BYTES = 256
 
 
-class CrumbledBody(errors.ParseException):  # type: ignore[misc]
+class TooSmallChunks(errors.ParseException):  # type: ignore[misc]
     """The body has too many small chunks; each costs as much time as a large one."""
 
     def __str__(self) -> str:
@@ -67,7 +67,7 @@ class CountedChunks(ChunkedReader):  # type: ignore[misc]
         self.chunks += 1
         self.size += size
         if self.chunks > FREE_CHUNKS + self.size // CHUNK_BYTES:
-            raise CrumbledBody
+            raise TooSmallChunks
         return size, rest
 
 
@@ -112,7 +112,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         else:
             kept = bool(super().handle(conn))
         if not kept:
-            # Ended here, because gunicorn would do it, and wait for the caller, in the thread that accepts connections.
+            # gunicorn would end it in the thread that accepts connections, which would wait for the caller.
             conn.sock.end()
         return kept
 
@@ -133,13 +133,13 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         body, unreader = conn.parser.mesg.body, conn.parser.unreader
         if not keepalive or body.failed:
             return False
-        conn.sock.allow(REST_BEHIND_S)
+        conn.sock.allow(DISCARD_BEHIND_S)
         try:
-            whole = read_off(lambda: body.read(CHUNK))
+            whole = discard_body(lambda: body.read(CHUNK))
         except (OSError, errors.ParseException):
             return False
         # gunicorn reads the next request only from its buffer.
-        unreader.unread(unreader.take_buffered() + conn.sock.take_ahead())
+        unreader.unread(unreader.take_buffered() + conn.sock.take_gathered())
         return whole
 
     def handle_error(self, req: Any, client: socket.socket, addr: Any, exc: Exception) -> None:

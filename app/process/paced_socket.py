@@ -18,9 +18,9 @@ HEAD_END = re.compile(rb"\r\n\r\n|(?<!\r)\n")
 PIECE = 16 * 1024
 CHUNK = 64 * 1024
 # Limits for reading an unwanted body: bytes, seconds, and how many seconds its sender may fall behind.
-REST_BYTES = 64 * 1024 * 1024
-REST_S = 10.0
-REST_BEHIND_S = 1.0
+DISCARD_BYTES = 64 * 1024 * 1024
+DISCARD_S = 10.0
+DISCARD_BEHIND_S = 1.0
 T = TypeVar("T")
 
 
@@ -55,7 +55,7 @@ class PacedSocket(socket.socket):
         self._bytes_per_s = bytes_per_s
         self._ahead = bytearray()
         self._has_head = self._ended = False
-        self.allow(REST_BEHIND_S)
+        self.allow(DISCARD_BEHIND_S)
 
     def allow(self, behind_s: float) -> None:
         """Begin a request, or a part of it, with a new allowance."""
@@ -71,7 +71,7 @@ class PacedSocket(socket.socket):
         self._ahead[:0] = data
         self._has_head = HEAD_END.search(self._ahead) is not None
 
-    def take_ahead(self) -> bytes:
+    def take_gathered(self) -> bytes:
         """Return the bytes that were gathered and not yet read."""
         taken = bytes(self._ahead)
         self._ahead.clear()
@@ -132,19 +132,19 @@ class PacedSocket(socket.socket):
         After that, reads return no more bytes.
         """
         self._ahead.clear()
-        self.allow(REST_BEHIND_S)
+        self.allow(DISCARD_BEHIND_S)
         try:
             self.shutdown(socket.SHUT_WR)
-            read_off(lambda: self.recv(CHUNK))
+            discard_body(lambda: self.recv(CHUNK))
         except OSError:
             return  # The caller is gone or too slow.
         finally:
             self._ended = True
 
 
-def read_off(read: Callable[[], bytes]) -> bool:
-    """Read and discard a body within limits; return whether its end was reached."""
-    left, end = REST_BYTES, time.monotonic() + REST_S
+def discard_body(read: Callable[[], bytes]) -> bool:
+    """Read and discard a body within `DISCARD_BYTES` and `DISCARD_S`; return whether its end was reached."""
+    left, end = DISCARD_BYTES, time.monotonic() + DISCARD_S
     while left > 0 and time.monotonic() < end:
         if not (piece := read()):
             return True

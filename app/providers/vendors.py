@@ -22,11 +22,15 @@ _KEY_HEADERS: dict[WireFormat, str] = {"anthropic": "x-api-key", "google": "x-go
 class VendorProfile:
     """A vendor's names, address and format. Without a `base_url` each endpoint has a separate one.
 
+    `images` and `audio` are the media types that its API reads. `seeds` are the lowest and the highest seed. A request
+    has at most `stops_max` stop sequences, of which some may be blank with `blank_stops`. `tool_name` and `call_id` are
+    regular expressions for the names that it accepts; a `tool_name` of "" accepts any. With `strict_for_all_tools` all
+    tools of a request are strict, or none is.
+
     `formats` are the answer formats that its API has a parameter for. With `json_instruction` a prompt must ask for
     JSON nevertheless: if it does not mention it, or always. `state_key` is the key of the data that its messages and
-    tool calls must be sent back with. `knows_max_tokens`: without a limit of tokens in the request it is the model's
-    maximum, and a limit would count for its rate limits. `strict_for_all_tools`: all tools are strict, or
-    none is.
+    tool calls must be sent back with. With `knows_max_tokens` a request without a limit of tokens has the maximum of
+    the model; a limit in the request would count for the vendor's rate limits.
     """
 
     title: str

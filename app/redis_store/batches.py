@@ -48,6 +48,7 @@ for _, ticket in ipairs(tickets) do
     bytes = bytes + of_size
     if owner == organization then own, own_bytes = own + 1, own_bytes + of_size end
 end
+-- The same as `Quota.admits`; `at` is the index of the quota's first number.
 local function admits(at, all, held, more)
     local places, share, capacity = tonumber(ARGV[at]), tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
     if held + more <= share then return held + more <= capacity - all end

@@ -81,6 +81,10 @@ def turn_answer(turn: dict[str, Any]) -> dict[str, Any]:
 
 
 def step_answer(step: dict[str, Any]) -> dict[str, Any]:
+    """Return a step for the answer, with `evidence` of what is stored apart as `facts` and `form`.
+
+    Its `digest`, by which a person's verdict is remembered, is left out.
+    """
     form, facts = step.get("form", []), step.get("facts")
     evidence = NO_EVIDENCE | (facts or {}) | {"form": form} if form or facts else None
     return (

@@ -71,6 +71,7 @@ class Query:
         if not firsts:
             return []
         if reach is not None:
+            # Words are placed from the part that has the first one: all words of that part, and `reach` more.
             counts = list(accumulate(len(part.words) for part in parts))
             near = bisect_right(counts, lines.count("\n", 0, min(firsts)))
             parts, reach = parts[near:], reach + len(parts[near].words)

@@ -84,6 +84,7 @@ class OpenIdSignIns:
         """Return a new attempt, and the provider's address where it goes on."""
         provider = self.provider
         attempt = OpenIdAttempt(state=new_token(), nonce=new_token(), verifier=new_token())
+        # Without metadata the provider is asked, which holds one of the few places for such requests.
         with nullcontext() if provider.has_metadata else self.limits.asking(self._caller(origin)):
             return attempt, provider.authorization_url(attempt)
 
@@ -143,7 +144,8 @@ class OpenIdSignIns:
     def _user(self, connection: Connection, identity: Identity, unusable: str, *, may_join: bool) -> int:
         """Return the person's account, and link it to the provider; a new one if they may join.
 
-        An account of other organizations only loses its password, and whoever else uses it is signed out.
+        The first link of an account that is only in other organizations removes its password, and signs out everybody
+        who uses it.
         """
         known_as = digest(f"{identity.issuer}\0{identity.subject}")
         if (user_id := users.find_identity(connection, known_as)) is not None:

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import structs, to_builtins
 from sqlalchemy import Connection
 
-from app.audit.figures import AuditFigures, ProbeOutcome, noticed
+from app.audit.figures import AuditFigures, ProbeOutcome, noticed_sentence
 from app.audit.probes import PROBES, Probe
 from app.audit.staleness import AuditBasis, stale_reason
 from app.database.transactions import Database
@@ -73,7 +73,7 @@ def sentence_of(row: JudgeAuditRow) -> str | None:
     subject = "The checks without a judge" if row.judge_model_id is None else "The judge"
     if row.figures is None:
         return f"{subject} could not be audited: {row.error}"
-    return noticed(convert(row.figures, AuditFigures), subject)
+    return noticed_sentence(convert(row.figures, AuditFigures), subject)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

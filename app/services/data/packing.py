@@ -97,7 +97,7 @@ class SpanPacker:
             listed = span_packing.turns_of(
                 connection, project_id=project_id, session_keys=session_keys, after=after, before=before
             )
-            groups = span_packing.apart(connection, project_id=project_id, listed=listed)
+            groups = span_packing.groups_to_pack(connection, project_id=project_id, listed=listed)
         for piece in by_size(groups, span_packing.size_of_joined, BYTES_AT_ONCE):
             background.retrying(partial(span_packing.pack, project_id=project_id, groups=piece))
         for ids in queries.pieces(sorted(turn.id for turn in listed)):

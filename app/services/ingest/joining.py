@@ -42,12 +42,13 @@ class TurnJoiner:
 
     def join(self, project_id: int, parts: Sequence[TurnPart]) -> None:
         """Join the turns of a batch with earlier and later ones."""
-        following = [part for part in parts if _may_follow(part.facts)]
-        followed = [*following, *(part for part in parts if not part.facts.conversation and part.facts.response)]
-        if not followed:
+        later = [part for part in parts if _may_follow(part.facts)]
+        # Each of these may be followed by a turn that names its response.
+        earlier = [*later, *(part for part in parts if not part.facts.conversation and part.facts.response)]
+        if not earlier:
             return
         with self.database.read() as connection:
-            began = {**_continued(connection, project_id, followed), **_answered(connection, project_id, following)}
+            began = {**_continued(connection, project_id, earlier), **_answered(connection, project_id, later)}
         # In the order of a conversation, so that a turn is hardly ever moved twice.
         answers = sorted(began, key=lambda answer: (began[answer], answer))
         waiting = [*queries.pieces(answers, ANSWERS_AT_ONCE)][::-1]
@@ -57,6 +58,7 @@ class TurnJoiner:
             locked = self.database.retrying(partial(_join, project_id=project_id, now=self.now, answers=piece))
             left -= locked
             if locked > TURNS_MAX and len(piece) > 1:
+                # Nothing was moved: the sessions of half of the answers may have few enough turns.
                 half = len(piece) // 2
                 waiting += [piece[half:], piece[:half]]
 

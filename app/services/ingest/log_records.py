@@ -31,8 +31,8 @@ from app.work.remover import Remover
 from app.work.round_robin import RoundRobin
 
 NO_RESPONSE = "it names no span, and no stored turn has its gen_ai.response.id as that of its last model call"
-# A record is removed if its span has not come within this time.
 WAITS = timedelta(days=7)
+"""A record is removed if its span has not come within this time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ class LogRecordService:
         """Store the records of a decompressed batch; raises `Invalid` and `TooLarge`."""
         decoded = decode_logs(body, form.prompt_id, protobuf=form.protobuf, limit=self.record_bytes)
         try:
-            decoded.records = self._of_responses(project_id, decoded)
+            decoded.records = self._with_spans(project_id, decoded)
             stored = self._write(project_id, self._masked(project_id, decoded))
             content = [record for record in decoded.records if record.name != EVALUATION]
             self.openings.add(project_id, {(record.trace_id, record.span_id) for record in content}, agent=form.agent)
@@ -64,8 +64,12 @@ class LogRecordService:
         kept = len(decoded.records)
         return Receipt("invalid" if all_bad else "stored", stored, kept - stored, rejected, decoded.explain())
 
-    def _of_responses(self, project_id: int, decoded: DecodedLogs) -> list[LogRecord]:
-        """Return the records with the spans of evaluations that name only a response id; rejects those without one."""
+    def _with_spans(self, project_id: int, decoded: DecodedLogs) -> list[LogRecord]:
+        """Return the records, each with a span.
+
+        An evaluation may name only the id of a response. It gets the span with this response, and is added to
+        `decoded.rejected` if there is none.
+        """
         named = {(record.prompt_id, record.response_id) for record in decoded.records if record.response_id}
         if not named:
             return decoded.records
@@ -120,7 +124,7 @@ class LogRecordService:
             yield (project_id, record.trace_id, record.span_id, digest, prompt_id, record.time_ns, body, batch_id)
 
     def sweep(self) -> None:
-        """Remove rows that wait for a span that has not come, until none is left or the time is used up."""
+        """Remove rows that have waited longer than `WAITS` for a span, until none is left or the time is used up."""
         settle = partial(waiting.settle_waiting, before=self.now() - WAITS)
         with self.database.read() as connection:
             owners = organizations.owners(connection)

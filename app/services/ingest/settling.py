@@ -1,4 +1,8 @@
-"""Counts the calls of turns again from all of their spans: a batch knows only the copies among its own spans."""
+"""Counts the calls of turns again from all of their spans: a batch knows only the copies among its own spans.
+
+A copy is a span of a call that another span of the turn records, too, as when two libraries instrument one client
+(`app/sessions/copies.py`).
+"""
 
 from __future__ import annotations
 

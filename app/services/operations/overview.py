@@ -76,9 +76,12 @@ class OverviewService:
     now: Now
 
     def recent(self, *, project_id: int, prompt_ids: Collection[int], days: int = DAYS) -> Recent:
-        """Return the activity of prompts of the project, and their sessions on each of the last days."""
+        """Return the activity of prompts of the project in the last `DAYS`, and their sessions on each of `days`.
+
+        `days` is not less than `DAYS`.
+        """
         today = self.now().date()
-        listed = [today - timedelta(days=back) for back in reversed(range(days))]
+        dates = [today - timedelta(days=back) for back in reversed(range(days))]
         since = self.now().replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=DAYS - 1)
         runs: dict[int, dict[object, int]] = defaultdict(dict)
         costs: dict[int, float] = defaultdict(float)
@@ -88,16 +91,16 @@ class OverviewService:
                 costs[row.prompt_id] += row.cost_usd
             replayed = usage.count_replayed_cases(connection, prompt_ids=prompt_ids)
             decided = experiments.prompts_with_verdict(connection, project_id=project_id, prompt_ids=prompt_ids)
-        sums = self._sums(project_id, prompt_ids, listed[0], lambda key: (key.prompt_id, key.day))
-        last = listed[-DAYS:]
+        sums = self._sums(project_id, prompt_ids, dates[0], lambda key: (key.prompt_id, key.day))
+        week = dates[-DAYS:]
 
         def of(prompt_id: int) -> Activity:
-            sessions = sum_up(sums[prompt_id, day] for day in last if (prompt_id, day) in sums)
-            by_day = tuple(runs[prompt_id].get(day, 0) for day in last)
+            sessions = sum_up(sums[prompt_id, day] for day in week if (prompt_id, day) in sums)
+            by_day = tuple(runs[prompt_id].get(day, 0) for day in week)
             cases = replayed.get(prompt_id, (0, 0))
             return Activity(by_day, costs[prompt_id], sessions, *cases, has_verdict=prompt_id in decided)
 
-        by_day: dict[date, list[Sums]] = {day: [] for day in listed}
+        by_day: dict[date, list[Sums]] = {day: [] for day in dates}
         for (_, day), sums_of_day in sums.items():
             by_day[day].append(sums_of_day)
         return Recent(

@@ -105,13 +105,19 @@ class TestCaseService:
             return test_cases.names_of(connection, project_id=project_id, ids=ids)
 
     def part_of(self, *, project_id: int, session_id: str) -> str | None:
-        """Return the id of the last of the next `PIECES_MAX` sessions that contains this one, None without any."""
+        """Return the id of a later session that contains all turns of this one, None without any.
+
+        An agent that names no conversation makes a session of each turn, and sends all messages before it again. So the
+        last of the next `PIECES_MAX` sessions is the longest.
+        """
         key: dict[str, Any] = {"project_id": project_id, "turns_max": 1, "spans_max": SPANS_MAX}
         with self.sessions.beginning(session_id=session_id, **key) as (session, _):
             turns = session.turns
         with self.database.read() as connection:
             row = require_session(connection, project_id=project_id, session_id=session_id)
-            later = sessions.list_lone_after(connection, row, limit=0 if row.conversation_id else PIECES_MAX)
+            later = sessions.list_without_conversation_after(
+                connection, row, limit=0 if row.conversation_id else PIECES_MAX
+            )
         for row in reversed(later):
             with self.sessions.beginning(session_id=row.session_key.hex(), **key) as (other, _):
                 if other.turns and is_piece(turns, other.turns[0]):
@@ -119,7 +125,10 @@ class TestCaseService:
         return None
 
     def _agent_owns_tools(self, head: PromptHead, defined: Sequence[ToolDefinition]) -> bool:
-        """Return whether the prompt was made for an agent that sent traces, and never defined a tool."""
+        """Return whether the prompt was made for an agent that sent traces, and never defined a tool.
+
+        Then test cases get definitions of the tools that are derived from the recorded calls.
+        """
         if defined:
             return False
         with self.database.read() as connection:
@@ -146,7 +155,7 @@ class TestCaseService:
 
         If the session is too long for a test case, it has the turns that `change` includes.
         """
-        # Refused before the session is read, which costs up to a second.
+        # Raises `Invalid` for bad changes before the session is read, which costs up to a second.
         included = load(change.changes, CaseChanges).included_turns
         turns = included if included and included > 0 else None
         proposal = self.proposed(project_id=project_id, session_id=session_id, turns=turns)

@@ -68,7 +68,10 @@ def chosen_turns(turns: Sequence[Turn], count: int, number: int | None) -> Seque
 
 
 def with_instruction_gaps(case: TestCase, turns: Sequence[Turn], rendered: Rendered) -> TestCase:
-    """Return the case, which lacks each instruction that is not what the version that its spans name renders."""
+    """Return the case with a gap for each turn with another recorded instruction than its version renders.
+
+    The version is the one that the spans of the turn name; `rendered` renders it.
+    """
     known: dict[tuple[str, str], str | None] = {}
     left = RENDERED_MAX
     gaps = list(case.fidelity.missing if case.fidelity else ())

@@ -109,7 +109,7 @@ def _columns_of_sessions(
     named = (session_key_of(target.session_id) for target in targets if target.session_id is not None)
     rows = sessions.find_sessions(connection, project_id=project_id, session_keys={key for key in named if key})
     columns = {row.session_key: TargetColumns(row.prompt_id, row.session_key) for row in rows}
-    lone = {row.session_key: row.prompt_id for row in rows if row.conversation_id is None}
-    for key, trace_id in sessions.first_traces(connection, project_id=project_id, session_keys=lone):
-        columns[key] = TargetColumns(lone[key], trace_id=trace_id)
+    without_conversation = {row.session_key: row.prompt_id for row in rows if row.conversation_id is None}
+    for key, trace_id in sessions.first_traces(connection, project_id=project_id, session_keys=without_conversation):
+        columns[key] = TargetColumns(without_conversation[key], trace_id=trace_id)
     return columns

@@ -13,7 +13,7 @@ from app.models.spans import StoredSpanRow, TurnKey
 from app.values.json import count_marks
 
 TURN_BYTES = 8 * 1024 * 1024
-"""Bytes of the spans of a turn, and of its log records, that are read. Larger first ones are read, too."""
+"""Bytes of the spans of a turn, and of its log records, that are read. The first one is read however large it is."""
 CHECK_BYTES = 4 * 1024 * 1024
 """Bytes of a turn. An online check reads no larger one."""
 TURN_ELEMENTS_MAX = 500_000
@@ -33,9 +33,9 @@ def sizes_of(connection: Connection, *, project_id: int, keys: Sequence[TurnKey]
 def small_sizes_of(
     connection: Connection, *, project_id: int, keys: Sequence[TurnKey], most: int
 ) -> dict[TurnKey, int]:
-    """Return the bytes of the turns that need at most `most`, without those in traces of more rows than that.
+    """Return the bytes of the turns that need at most `most`.
 
-    Of such a trace only a few rows are read, however many it has.
+    A trace with more rows than fit into `most` bytes is left out after as many rows were read.
     """
     trace_ids, rows = {trace_id for _, trace_id in keys}, most // span_sizes.SPAN_BYTES
     sizes = span_sizes.bytes_in_traces(connection, project_id=project_id, trace_ids=trace_ids, most=rows)

@@ -64,8 +64,9 @@ class ListedSession:
 class SessionScan(Scan[PlacedSession]):
     """The sessions that meet the conditions. Conditions without an index are checked on `window` sessions at a time.
 
-    They are read in the order of an index, `least` first, and as many together if an index serves all conditions. Once
-    `is_over`, a text search reads fewer sessions, but at least one. `prices` returns today's prices.
+    They are read in the order of `index`. If it serves all conditions, each piece has `least` sessions; otherwise only
+    the first one has. Once `is_over`, a text search reads fewer sessions, but at least one. `prices` returns today's
+    prices.
     """
 
     connection: Connection

@@ -37,7 +37,7 @@ _FOUR_BYTES = (b"\xf0", b"\xf1", b"\xf2", b"\xf3", b"\xf4", b"\\ud", b"\\uD")
 
 
 @dataclass
-class NeedsPlace(Exception):
+class NeedsMemory(Exception):
     """The spans need more than `SMALL_BYTES`; `size` are their bytes, as far as they are read."""
 
     size: int
@@ -114,13 +114,13 @@ def read_spans(
     """Read the spans of turns of a session until they need `most` bytes; of a turn the ones that were stored first.
 
     At least one span is read of each of the traces `least_of`, and of a turn at most `limit`. Without `most`, raises
-    `NeedsPlace` if the turns need more than `SMALL_BYTES`.
+    `NeedsMemory` if the turns need more than `SMALL_BYTES`.
     """
     read, left = ReadSpans(), SMALL_BYTES if most is None else most
     sizes = _sizes_of(connection, row, trace_ids)
     memory, size = (most or RECORD_BYTES) * MEMORY_PER_BYTE, sum(sizes)
     if most is None and size + BYTES_PER_TURN * len(trace_ids) > left:
-        raise NeedsPlace(size + BYTES_PER_TURN * len(trace_ids))
+        raise NeedsMemory(size + BYTES_PER_TURN * len(trace_ids))
     if size <= left:
         read.add(connection, row, trace_ids, limit=limit)
     else:

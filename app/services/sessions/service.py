@@ -26,7 +26,7 @@ from app.services.sessions import reading
 from app.services.sessions.bills import short_ones
 from app.services.sessions.reading import (
     LargeReads,
-    NeedsPlace,
+    NeedsMemory,
     ReadSpans,
     read_spans,
     spans_left_out,
@@ -128,7 +128,7 @@ class SessionService:
         """
         try:
             session = self._get(project_id, session_id, None, book)
-        except NeedsPlace as needed:
+        except NeedsMemory as needed:
             with self.large.hold(project_id, needed.size):
                 yield self._get(project_id, session_id, reading.RECORD_BYTES, book)
         else:
@@ -144,7 +144,7 @@ class SessionService:
         """
         try:
             beginning = self._beginning(project_id, session_id, turns_max, spans_max, None)
-        except NeedsPlace as needed:
+        except NeedsMemory as needed:
             with self.large.hold(project_id, needed.size):
                 yield self._beginning(project_id, session_id, turns_max, spans_max, reading.RECORD_BYTES)
         else:

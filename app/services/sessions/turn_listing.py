@@ -14,7 +14,7 @@ from app.errors import require
 from app.services.language_models.prices import PriceService
 from app.services.search.turn_numbers import TurnNumbers, turn_numbers
 from app.services.sessions import reading
-from app.services.sessions.reading import LargeReads, NeedsPlace
+from app.services.sessions.reading import LargeReads, NeedsMemory
 from app.services.sessions.service import (
     Session,
     SessionSummary,
@@ -143,7 +143,7 @@ class SessionPartService:
         """Read a session; few large parts of sessions are read at once. Raises `Unavailable` if these are too many."""
         try:
             return self._read_within(project_id, session_id, read, None)
-        except NeedsPlace as needed:
+        except NeedsMemory as needed:
             with self.large.hold(project_id, needed.size):
                 return self._read_within(project_id, session_id, read, reading.PART_BYTES)
 

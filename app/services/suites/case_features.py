@@ -1,4 +1,7 @@
-"""Reads the features of test cases, which are stored when their documents are written."""
+"""Reads the features of test cases: the fingerprints by which suites compare them with sessions.
+
+They are stored when a test case's document is written.
+"""
 
 from __future__ import annotations
 

@@ -23,6 +23,7 @@ class RejectionNotifier:
 
     def sweep(self) -> None:
         """Write one event for each webhook with rejected spans that it has not been notified of."""
+        # Before new rejections are looked for: SQLite may give them ids that were reported before.
         self.database.retrying(webhooks.forget_reused_ids)
         with self.database.read() as connection:
             waiting = webhooks.unreported_rejections(connection, limit=WEBHOOKS_AT_ONCE)

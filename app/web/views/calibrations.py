@@ -31,6 +31,7 @@ class CalibrationPage(PromptPage):
 
     def get(self, visit: Visit, calibration_id: int) -> Reply:
         view = self.services.calibrations.get(project_id=visit.project_id, calibration_id=calibration_id)
+        # The worker of the last replay may have died before it concluded the calibration.
         self.container.replay_delivery.send(self.services.calibrations.left_behind(view))
         case, outcome = load_case(view.row.document), view.outcome
         proposals = {

@@ -17,7 +17,7 @@ from app.services.search import service as search
 from app.services.search.service import FoundTurn
 from app.services.search.turn_numbers import TurnNumbers, turn_numbers
 from app.services.sessions import reading, service, turn_listing
-from app.services.sessions.reading import NeedsPlace, read_spans
+from app.services.sessions.reading import NeedsMemory, read_spans
 from app.services.sessions.traces import TURNS
 from app.sessions.facts import dump, load
 from tests.support.database_reads import database_reads
@@ -116,7 +116,7 @@ def test_each_turn_of_a_session_counts_among_what_a_process_reads_at_once(
         assert row
         trace_ids = turns.traces_of(connection, project_id=world.project_id, session_key=row.session_key)
         assert read_spans(connection, row, trace_ids[:9], most=None).spans
-        with pytest.raises(NeedsPlace) as needed:
+        with pytest.raises(NeedsMemory) as needed:
             read_spans(connection, row, trace_ids[:11], most=None)
 
     assert needed.value.size > 11 * 1024 * 1024

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.audit.figures import ProbeOutcome, ProbeVerdict, cohens_kappa, figures_of, lets_pass, noticed
+from app.audit.figures import ProbeOutcome, ProbeVerdict, cohens_kappa, figures_of, lets_pass, noticed_sentence
 from app.audit.probes import Probe
 
 
@@ -31,7 +31,7 @@ def test_the_shares_of_both_sides_and_of_each_kind() -> None:
         ("number_changed", True, 37),
     ]
     assert (figures.accuracy, figures.constant) == (0.95, 0.5)
-    assert noticed(figures, "The judge") == (
+    assert noticed_sentence(figures, "The judge") == (
         "The judge noticed 37 of 40 planted errors (80–97 %). A person has to decide on 1 more."
     )
     assert not lets_pass(figures, 0.95)
@@ -51,5 +51,5 @@ def test_without_probes_there_are_no_figures() -> None:
     figures = figures_of([])
 
     assert (figures.kappa, figures.accuracy, figures.constant) == (None, None, None)
-    assert "could not be audited" in noticed(figures, "The judge")
+    assert "could not be audited" in noticed_sentence(figures, "The judge")
     assert cohens_kappa([("passed", "passed")] * 3) is None

@@ -14,9 +14,9 @@ import io
 import logging
 import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import falcon
 import structlog
@@ -44,13 +44,21 @@ ANSWERED = "reprise.answered"
 KEPT_BYTES = 16_000_000
 BODY_MAX = 4096
 """Bytes of a request's body beyond which its answer is not kept."""
-_ID = "/api/v1/prompts/[1-9][0-9]{0,18}"
-SCOPE = "read"
-"""The scope that each of the kept operations needs."""
-PATHS = {"GET": re.compile(_ID), "POST": re.compile(f"{_ID}/render")}
 _STATUSES = frozenset({falcon.HTTP_200, falcon.HTTP_304})
 _OF_ONE_REQUEST = frozenset({"x-request-id", "ratelimit-limit", "ratelimit-remaining", "ratelimit-reset"})
 _HIT: tuple[Increment, ...] = ((CACHE_LOOKUPS, ("answers", "hit"), ""), (CACHE_LOOKUPS, ("api_keys", "hit"), ""))
+
+
+class KeptRoute(NamedTuple):
+    """The paths of an operation with kept answers, and the scope that a key needs for it."""
+
+    path: re.Pattern[str]
+    scope: str
+
+    @classmethod
+    def of(cls, path: str, scope: str) -> KeptRoute:
+        """Return the route of a path with ids in braces."""
+        return cls(re.compile("[1-9][0-9]{0,18}".join(map(re.escape, re.split(r"\{\w+\}", path)))), scope)
 
 
 class AnswerSource(Protocol):
@@ -85,10 +93,18 @@ class KeptAnswer:
 
 
 class KeptAnswers:
-    """Sends kept answers, and keeps those of the application; thread-safe."""
+    """Sends kept answers, and keeps those of the application; thread-safe. `routes` has a route for each method."""
 
-    def __init__(self, *, keys: KeyService, limiter: RateLimiter, metrics: Metrics, within_s: float) -> None:
-        self._keys, self._limiter, self._metrics = keys, limiter, metrics
+    def __init__(
+        self,
+        routes: Mapping[str, KeptRoute],
+        *,
+        keys: KeyService,
+        limiter: RateLimiter,
+        metrics: Metrics,
+        within_s: float,
+    ) -> None:
+        self._routes, self._keys, self._limiter, self._metrics = routes, keys, limiter, metrics
         self._within_s = within_s
         self._logger = logging.getLogger(REQUEST_LOGGER)
         self._answers: BoundedCache[KeptAnswer] = BoundedCache(KEPT_BYTES)
@@ -114,8 +130,8 @@ class KeptAnswers:
         A short body is read, and put back for the application.
         """
         path: str = env["PATH_INFO"]
-        pattern = PATHS.get(env["REQUEST_METHOD"])
-        if pattern is None or not pattern.fullmatch(path) or self._logger.isEnabledFor(logging.DEBUG):
+        route = self._routes.get(env["REQUEST_METHOD"])
+        if route is None or not route.path.fullmatch(path) or self._logger.isEnabledFor(logging.DEBUG):
             return None
         if env["REQUEST_METHOD"] == "GET":
             return path, env["QUERY_STRING"], env.get("HTTP_IF_NONE_MATCH", "")
@@ -133,7 +149,9 @@ class KeptAnswers:
     def _headers(self, env: Environ, kept: KeptAnswer) -> Headers | None:
         """Admit and count a request; return the headers of its answer, None if the application must answer it."""
         key = self._keys.known(env.get("HTTP_AUTHORIZATION", ""))
-        if key is None or key.project_id != kept.source.project_id or SCOPE not in key.scopes:
+        if key is None or key.project_id != kept.source.project_id:
+            return None
+        if self._routes[env["REQUEST_METHOD"]].scope not in key.scopes:
             return None
         request_id = request_id_of(env.get("HTTP_X_REQUEST_ID", ""))
         structlog.contextvars.bind_contextvars(request_id=request_id)

@@ -15,7 +15,7 @@ None answers without a body, or has answered through its `call`.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, ClassVar, Literal, TypeVar
@@ -24,10 +24,11 @@ import falcon
 import orjson
 from marshmallow import Schema
 
-from app.api.kept_answers import ANSWERED, KeepableAnswer
+from app.api.kept_answers import ANSWERED, KeepableAnswer, KeptRoute
 from app.http.access import Access, ByKey, Scope
 from app.http.bodies import read_capped, read_json
 from app.http.middleware import route_of
+from app.http.route_table import Route
 from app.schemas.answer import Dump, dumper
 from app.schemas.base import load
 from app.wiring.container import Container
@@ -83,6 +84,16 @@ def operation(summary: str, **described: Any) -> Callable[[Method], Method]:
 
 def operation_of(method: object) -> Operation | None:
     return getattr(method, "operation", None)
+
+
+def kept_routes(routes: Iterable[Route]) -> dict[str, KeptRoute]:
+    """Return the routes of the operations with `kept`, one for each method."""
+    return {
+        method: KeptRoute.of(route.path, route.access.methods[method])
+        for route in routes
+        for method, responder in route.responders.items()
+        if isinstance(route.access, ByKey) and (about := operation_of(responder)) and about.kept
+    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ import orjson
 from app.api import routes as api
 from app.api.authentication import Authentication
 from app.api.kept_answers import KeptAnswers
+from app.api.operation import kept_routes
 from app.api.refused_batches import RefusedBatches
 from app.concurrency.quotas import Quota
 from app.http import errors
@@ -77,7 +78,11 @@ def build_app(container: Container) -> RoutedApp:
     app.add_middleware(bulkheads(container))
     app.add_middleware(LargeRequests(on_refused=lambda: container.metrics.count(SHARE_REFUSED, "large_requests")))
     app.front = KeptAnswers(
-        keys=keys, limiter=container.limiter, metrics=container.metrics, within_s=settings.request_s
+        kept_routes(app.routes),
+        keys=keys,
+        limiter=container.limiter,
+        metrics=container.metrics,
+        within_s=settings.request_s,
     )
     return app
 

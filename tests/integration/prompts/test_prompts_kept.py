@@ -14,11 +14,9 @@ from typing import Any
 import pytest
 from falcon.testing import Result
 
-from app.api import kept_answers
-from app.api.kept_answers import BODY_MAX, PATHS, SCOPE
-from app.api.operation import operation_of
+from app.api.kept_answers import BODY_MAX, KeptRoute
+from app.api.operation import kept_routes, operation_of
 from app.concurrency.caches import BoundedCache
-from app.http.access import ByKey
 from app.http.middleware import REQUEST_LOGGER
 from app.http.route_table import RoutedApp
 from app.metrics import Metrics
@@ -339,22 +337,21 @@ def test_the_paths_are_those_of_the_kept_operations(world: World) -> None:
     app = world.client.app
     assert isinstance(app, RoutedApp)
     kept = {
-        (method, route.path): route.access
+        (method, route.path)
         for route in app.routes
         for method, responder in route.responders.items()
         if (about := operation_of(responder)) and about.kept
     }
+    routes = kept_routes(app.routes)
     matching = {
         (method, route.path)
         for route in app.routes
-        for method, pattern in PATHS.items()
-        if pattern.fullmatch(route.path.replace("{prompt_id}", "7"))
+        for method, kept_route in routes.items()
+        if kept_route.path.fullmatch(route.path.replace("{prompt_id}", "7"))
     }
-    assert matching == kept.keys()
-    assert len(kept) == 2
-    for (method, _), access in kept.items():
-        assert isinstance(access, ByKey)
-        assert access.needed(method) == SCOPE
+    assert matching == kept
+    assert len(kept) == len(routes) == 2
+    assert {route.scope for route in routes.values()} == {"read"}
 
 
 def test_no_reader_gets_less_than_was_acknowledged_before_it_asked(world: World, prompt_id: int) -> None:
@@ -388,6 +385,7 @@ def rendered_by_default(world: World, prompt_id: int) -> str:
 
 
 def test_the_longest_id_is_a_path() -> None:
-    assert kept_answers.PATHS["GET"].fullmatch(f"{PROMPTS}/{2**63 - 1}")
+    kept = KeptRoute.of(PROMPTS + "/{prompt_id}", "read")
+    assert kept.path.fullmatch(f"{PROMPTS}/{2**63 - 1}")
     for path in ("/0", "/07", "/1/", "//1", "/1_0"):
-        assert not kept_answers.PATHS["GET"].fullmatch(PROMPTS + path)
+        assert not kept.path.fullmatch(PROMPTS + path)

@@ -35,7 +35,7 @@ LONGEST_PROBED = 20_000
 """Characters of a step that is probed."""
 _OTHERS_MAX = 200  # answers of other test cases
 _OTHER_ANSWERS = 3
-_STEPS_OF_A_PLACE = 5
+_WORK_OF_A_STEP = 5
 _RESULTS_PER_STEP = 100  # results that are copied for a step of work
 
 
@@ -134,32 +134,34 @@ class Operators:
     def kinds(self) -> list[str]:
         return list(dict.fromkeys([*self.answers, *self.arguments]))
 
-    def apply(self, kind: str, place: ProbedStep, draw: Draw) -> Probe | None:
+    def apply(self, kind: str, probed_step: ProbedStep, draw: Draw) -> Probe | None:
         """Return the probe that an operator makes of a step; None if it finds nothing to change there."""
-        recorded = place.recorded
+        recorded = probed_step.recorded
         if recorded.kind == "answer":
-            return self._of_answer(kind, place, recorded, draw) if kind in self.answers else None
-        return self._of_call(kind, place, recorded, draw) if kind in self.arguments else None
+            return self._of_answer(kind, probed_step, recorded, draw) if kind in self.answers else None
+        return self._of_call(kind, probed_step, recorded, draw) if kind in self.arguments else None
 
-    def _of_answer(self, kind: str, place: ProbedStep, recorded: CheckedAnswer, draw: Draw) -> Probe | None:
-        spend_on(place.conversation.budget, recorded.text)
-        probed = ProbedText(recorded.text, place.user, place.results, place.conversation)
+    def _of_answer(self, kind: str, probed_step: ProbedStep, recorded: CheckedAnswer, draw: Draw) -> Probe | None:
+        spend_on(probed_step.conversation.budget, recorded.text)
+        probed = ProbedText(recorded.text, probed_step.user, probed_step.results, probed_step.conversation)
         change = self.answers[kind](probed, draw)
         if change is None or change.text.split() == recorded.text.split():
             return None
-        return Probe(*place.key, kind, self.planted, recorded.text, change.text, change.was, change.now)
+        return Probe(*probed_step.key, kind, self.planted, recorded.text, change.text, change.was, change.now)
 
-    def _of_call(self, kind: str, place: ProbedStep, recorded: CheckedCall, draw: Draw) -> Probe | None:
+    def _of_call(self, kind: str, probed_step: ProbedStep, recorded: CheckedCall, draw: Draw) -> Probe | None:
         if not isinstance(recorded.arguments, Mapping):
             return None
-        tool = place.tools[recorded.name]
-        if kind in _READS and not place.may_be_excused:
+        tool = probed_step.tools[recorded.name]
+        if kind in _READS and not probed_step.may_be_excused:
             return None
-        call = RecordedArguments(recorded.arguments, tool.schema, place.user, place.results, place.conversation)
+        call = RecordedArguments(
+            recorded.arguments, tool.schema, probed_step.user, probed_step.results, probed_step.conversation
+        )
         change = self.arguments[kind](call, draw)
         if change is None:
             return None
-        return Probe(*place.key, kind, self.planted, recorded.arguments, change.arguments, change.was, change.now)
+        return Probe(*probed_step.key, kind, self.planted, recorded.arguments, change.arguments, change.was, change.now)
 
 
 _READS = {**PLANTED_READS, **HARMLESS_READS}
@@ -182,10 +184,10 @@ def in_words(operators: Operators) -> Operators:
     return Operators(operators.planted, operators.answers, words)
 
 
-def _of_judge(operators: Operators, places: Sequence[ProbedStep]) -> Operators:
+def _of_judge(operators: Operators, probed_steps: Sequence[ProbedStep]) -> Operators:
     """Return the operators that a judge decides: those on texts, and those on reads if there are any."""
     worded = in_words(operators)
-    if not any(place.may_be_excused for place in places):
+    if not any(probed_step.may_be_excused for probed_step in probed_steps):
         return worded
     reads = PLANTED_READS if operators.planted else HARMLESS_READS
     return replace(worded, arguments={**worded.arguments, **reads})
@@ -201,22 +203,22 @@ def draw_probes(
     """
     probes: list[Probe] = []
     try:
-        places = places_of(cases, budget)
-        for operators in (_of_judge(PLANTED_OPERATORS, places), _of_judge(HARMLESS_OPERATORS, places)):
+        probed_steps = probed_steps_of(cases, budget)
+        for operators in (_of_judge(PLANTED_OPERATORS, probed_steps), _of_judge(HARMLESS_OPERATORS, probed_steps)):
             labelled = _labelled(cases, operators.planted, number // 4)
             probes += labelled
             # One by one, so that the probes before `OverBudget` are kept.
-            for probe in _round_robin(operators, places, Draw(seed), budget, number - len(labelled)):
+            for probe in _round_robin(operators, probed_steps, Draw(seed), budget, number - len(labelled)):
                 probes.append(probe)
     except OverBudget:
         pass
     return _balanced(probes)
 
 
-def places_of(cases: Sequence[ProbedCase], budget: WorkBudget = UNLIMITED) -> list[ProbedStep]:
+def probed_steps_of(cases: Sequence[ProbedCase], budget: WorkBudget = UNLIMITED) -> list[ProbedStep]:
     """Return the checked steps of turns with a user's message, in the order of the test cases."""
     answers = {case.test_case_id: _answers(case.case) for case in cases}
-    places = []
+    probed_steps = []
     for index, case in enumerate(cases):
         following = cases[index + 1 : index + 1 + _OTHERS_MAX]
         neighbours = [*following, *cases[max(0, index - _OTHERS_MAX) : index]][:_OTHERS_MAX]
@@ -226,8 +228,8 @@ def places_of(cases: Sequence[ProbedCase], budget: WorkBudget = UNLIMITED) -> li
         for turn, recorded in enumerate(case.case.played):
             if recorded.user:
                 for step, calls in _decidable(recorded, budget):
-                    places.append(ProbedStep(case, turn, step, calls, results[turn], conversation, tools))
-    return places
+                    probed_steps.append(ProbedStep(case, turn, step, calls, results[turn], conversation, tools))
+    return probed_steps
 
 
 def _calls(turn: CaseTurn) -> list[CheckedCall]:
@@ -293,11 +295,11 @@ def _recorded_answer(case: TestCase, label: Labelled) -> str | None:
 
 
 def _round_robin(
-    operators: Operators, places: Sequence[ProbedStep], draw: Draw, budget: WorkBudget, number: int
+    operators: Operators, probed_steps: Sequence[ProbedStep], draw: Draw, budget: WorkBudget, number: int
 ) -> Iterator[Probe]:
     """Yield a probe of each kind in turn, until there are enough or nothing is left to change."""
     made: set[tuple[tuple[int, int, int], str]] = set()
-    waiting = {kind: _of_kind(operators, kind, places, draw, budget) for kind in draw.rotated(operators.kinds)}
+    waiting = {kind: _of_kind(operators, kind, probed_steps, draw, budget) for kind in draw.rotated(operators.kinds)}
     left = number
     while waiting and left > 0:
         for kind in list(waiting):
@@ -311,16 +313,16 @@ def _round_robin(
 
 
 def _of_kind(
-    operators: Operators, kind: str, places: Sequence[ProbedStep], draw: Draw, budget: WorkBudget
+    operators: Operators, kind: str, probed_steps: Sequence[ProbedStep], draw: Draw, budget: WorkBudget
 ) -> Iterator[Probe]:
-    """Yield the probes of one kind, of places in an order that is drawn."""
+    """Yield the probes of one kind, of steps in an order that is drawn."""
     # XOR with it gives each kind another order of the same numbers.
     mask = draw.of(kind).number
-    budget.spend(_STEPS_OF_A_PLACE * len(places))
-    ranked = sorted(places, key=lambda place: draw.of(*place.key).number ^ mask)
-    for place in ranked:
-        budget.spend(_STEPS_OF_A_PLACE)
-        probe = operators.apply(kind, place, draw.of(kind, *place.key))
+    budget.spend(_WORK_OF_A_STEP * len(probed_steps))
+    ranked = sorted(probed_steps, key=lambda probed_step: draw.of(*probed_step.key).number ^ mask)
+    for probed_step in ranked:
+        budget.spend(_WORK_OF_A_STEP)
+        probe = operators.apply(kind, probed_step, draw.of(kind, *probed_step.key))
         if probe is not None:
             yield probe
 

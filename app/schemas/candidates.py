@@ -41,7 +41,7 @@ class OverlaySchema(ContentSchema):
 
 
 class ExternalSchema(StrictSchema):
-    """A revision of a program. With `dirty` it has changes that are not committed, so that its results are its own."""
+    """A revision of a program. With `dirty` it has uncommitted changes, so that its results are not used again."""
 
     command: ClassVar = External
 

@@ -46,8 +46,8 @@ def decode_json(text: str) -> Any:
     """Return the JSON value in `text`; raise `ValueError` for invalid JSON, and JSON nested deeper than `MAX_DEPTH`.
 
     Texts and keys are changed by `storable_text`. Numbers that no column can store (integers beyond 64 bits, overflows
-    of a float) become the text of the number. Of equal keys the last one counts. NaN is not valid. For `MAX_DEPTH` see
-    app/otlp/values.py.
+    of a float) become the text of the number. Of equal keys the last one counts. NaN is not valid. `MAX_DEPTH` is in
+    `app/values/json.py`.
     """
     try:
         value = _DECODER.decode(text)

@@ -17,7 +17,7 @@ from typing import Any
 
 from app.audit.draw import Draw
 from app.audit.playing import play_probe
-from app.audit.probes import HARMLESS_OPERATORS, PLANTED_OPERATORS, Probe, places_of
+from app.audit.probes import HARMLESS_OPERATORS, PLANTED_OPERATORS, Probe, probed_steps_of
 from app.chat import Answer, Message, ToolDefinition
 from app.experiments.statistics import DETECT
 from app.replay.judge import ModelJudge
@@ -100,7 +100,7 @@ def drafts() -> tuple[tuple[Source, Probe], ...]:
 
 def drafts_of(recorded_sessions: Sequence[Source]) -> Iterator[tuple[Source, Probe]]:
     probed = [source.probed(number) for number, source in enumerate(recorded_sessions)]
-    for place in places_of(probed):
+    for place in probed_steps_of(probed):
         source = recorded_sessions[place.case.test_case_id]
         for operators in (PLANTED_OPERATORS, HARMLESS_OPERATORS):
             for kind in operators.kinds:

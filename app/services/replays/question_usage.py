@@ -33,7 +33,10 @@ class QuestionUsage:
 
 @dataclass(frozen=True, slots=True)
 class AskedFor:
-    """What a question is asked for; `source` is its source in usage, and `row_id` chooses the slot that counts it."""
+    """What a question is asked for, as usage counts it under `source`.
+
+    `row_id` chooses the slot of the day's usage: with several, transactions at the same time rarely change one row.
+    """
 
     source: str
     project_id: int

@@ -10,7 +10,14 @@ from msgspec.structs import replace
 
 from app.audit.draw import Draw
 from app.audit.playing import play_probe
-from app.audit.probes import HARMLESS_OPERATORS, PLANTED_OPERATORS, Labelled, ProbedCase, draw_probes, places_of
+from app.audit.probes import (
+    HARMLESS_OPERATORS,
+    PLANTED_OPERATORS,
+    Labelled,
+    ProbedCase,
+    draw_probes,
+    probed_steps_of,
+)
 from app.chat import ToolDefinition
 from app.replay.judging import JudgeVerdict
 from app.replay.ports import Ports
@@ -70,7 +77,7 @@ def test_steps_that_nothing_but_a_person_decides_are_not_probed() -> None:
         case('{"total": 1299, "note": "The order is ready for you."}'),
     )
 
-    assert {place.recorded.kind for place in places_of(cases)} == {"tool_call"}
+    assert {place.recorded.kind for place in probed_steps_of(cases)} == {"tool_call"}
 
 
 def test_what_persons_decided_comes_first_and_is_at_most_a_quarter() -> None:
@@ -159,7 +166,7 @@ def test_a_default_that_only_the_prompt_defines_is_left_out_as_harmless() -> Non
     recorded = TestCase(turns=(CaseTurn(user="How full is the disk?", steps=(call,)),))
 
     def changed(kind: str, tools: list[ToolDefinition]) -> Any:
-        [place] = places_of([ProbedCase(1, recorded, INSTRUCTION, tools=tools)])
+        [place] = probed_steps_of([ProbedCase(1, recorded, INSTRUCTION, tools=tools)])
         operators = PLANTED_OPERATORS if kind in PLANTED_OPERATORS.kinds else HARMLESS_OPERATORS
         probe = operators.apply(kind, place, Draw("1"))
         return probe and probe.produced

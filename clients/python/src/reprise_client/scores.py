@@ -19,8 +19,8 @@ class ScoreOptions(TypedDict, total=False):
     """The scored thing, and the options of a score.
 
     Scored is a session (`session_id`, or `prompt_id` and `conversation_id`), a turn (`trace_id`), a step (with
-    `span_id`) or a run (`run_id`). A score with the `score_id` of one that is stored replaces that; each call has an id
-    for each call by default. `timeout_s` is how long the caller waits in all, 60 by default.
+    `span_id`) or a run (`run_id`). A score with the `score_id` of one that is stored replaces that; by default
+    each call stores a new one. `timeout_s` is how long the caller waits in all, 60 by default.
     """
 
     session_id: str

@@ -9,12 +9,12 @@ from sqlalchemy.exc import DBAPIError
 
 from app.database.transactions import Database
 
-SHOWN = 5
+DAMAGES_MAX = 5
 """Damages of which the messages are returned: one damaged page may cause thousands."""
 
 
 def damages(database: Database, tables: Iterable[str]) -> Iterator[str]:
-    """Yield what the database reports about its pages, from SQLite `SHOWN` messages at most; nothing without damage.
+    """Yield what the database reports about damaged pages; of SQLite at most `DAMAGES_MAX` messages.
 
     SQLite compares its indexes with the rows, and MySQL verifies the checksum of each page. Others may write meanwhile.
     """
@@ -38,7 +38,7 @@ def _of_table(connection: Connection, table: str) -> Iterator[str]:
 
 def _of_file(connection: Connection) -> Iterator[str]:
     try:
-        results = connection.exec_driver_sql(f"PRAGMA integrity_check({SHOWN})").scalars().all()
+        results = connection.exec_driver_sql(f"PRAGMA integrity_check({DAMAGES_MAX})").scalars().all()
     except DBAPIError as error:
         yield str(error.orig)
     else:

@@ -10,7 +10,7 @@ import msgspec
 
 EDITION = 1
 """The edition of fingerprints that this release makes. Replays with another one are not compared."""
-ORDERS, TOOLS = 256, 64
+ORDERS_COUNTED, TOOLS_COUNTED = 256, 64
 """Orders of calls, and tools, that are counted apart: their texts choose a place, so that the counts are bounded."""
 CALLS_MAX = 9
 """Calls of a tool in a replay that are counted apart."""
@@ -40,7 +40,7 @@ class Behaviour(msgspec.Struct, frozen=True, array_like=True):
     def features(self) -> Iterator[tuple[str, str]]:
         """Yield the features, each with its value; tools without a call have none."""
         yield LENGTH, str(length_class(self.characters))
-        yield ORDER, _place(self.order_text, ORDERS)
+        yield ORDER, _place(self.order_text, ORDERS_COUNTED)
         yield LANGUAGE, self.language
         calls: dict[str, int] = {}
         for tool, count in self.tools:
@@ -96,7 +96,7 @@ def names_of(played: Iterable[Behaviour]) -> dict[str, str]:
     names: dict[str, str] = {}
     for behaviour in played:
         order = behaviour.order_text
-        names[order_key(_place(order, ORDERS))] = order[:NAME_MAX]
+        names[order_key(_place(order, ORDERS_COUNTED))] = order[:NAME_MAX]
         names.update({_calls_of(tool): tool[:NAME_MAX] for tool, _ in behaviour.tools})
     return names
 
@@ -120,7 +120,7 @@ def _add(counts: dict[str, int], key: str, count: int) -> None:
 
 
 def _calls_of(tool: str) -> str:
-    return f"calls {_place(tool, TOOLS)}"
+    return f"calls {_place(tool, TOOLS_COUNTED)}"
 
 
 @lru_cache(1 << 10)

@@ -13,8 +13,8 @@ from functools import lru_cache
 from math import log
 from typing import Literal, NamedTuple
 
-BAR = 9.0  # the evidence that shows a drop in one of ten test cases; `bar` has it for more
-SUSPECTED = 0.5  # the evidence from which on a test case is played again in the same run
+DROP_EVIDENCE = 9.0  # the evidence that shows a drop in one of ten test cases; `drop_evidence` has it for more
+SUSPECTED_EVIDENCE = 0.5  # the evidence from which on a test case is played again in the same run
 SMALLEST_REFERENCE = 20
 """Replays of the reference from which on a test case is watched."""
 LARGEST_REFERENCE = 300
@@ -67,14 +67,14 @@ class Watched(NamedTuple):
         if self.reference.total < SMALLEST_REFERENCE:
             return "collecting"
         shown = evidence(self)
-        if shown >= bar(cases):
+        if shown >= drop_evidence(cases):
             return "dropped"
-        return "suspected" if shown >= SUSPECTED else "steady"
+        return "suspected" if shown >= SUSPECTED_EVIDENCE else "steady"
 
 
-def bar(cases: int) -> float:
+def drop_evidence(cases: int) -> float:
     """Return the evidence that shows a drop in one of so many test cases."""
-    return BAR + max(0.0, log(cases / 10))
+    return DROP_EVIDENCE + max(0.0, log(cases / 10))
 
 
 @lru_cache(1 << 14)

@@ -13,7 +13,7 @@ MEDIA_TYPES = frozenset(
 )
 # Below this size gzip adds about as many bytes as it saves.
 BYTES_MIN = 1000
-LEVEL = 5
+GZIP_LEVEL = 5
 # Browsers name the site that caused a request. Other callers, and browsers without TLS, do not.
 OWN_REQUESTS = frozenset({"", "same-origin", "none"})
 
@@ -36,7 +36,7 @@ class Compression:
         body = resp.render_body() or b""
         if len(body) < BYTES_MIN:
             return
-        resp.text, resp.data = None, gzip.compress(body, LEVEL, mtime=0)
+        resp.text, resp.data = None, gzip.compress(body, GZIP_LEVEL, mtime=0)
         resp.set_header("Content-Encoding", "gzip")
 
 

@@ -20,7 +20,7 @@ from app.json_schema.references import References
 from app.values.budget import WorkBudget
 from app.values.regex import Patterns
 
-SHOWN = 200  # characters of a value in a message
+SHOWN_MAX = 200  # characters of a value in a message
 _PLAIN_NAME = re.compile("[A-Za-z_][A-Za-z0-9_]{0,99}")
 
 Evaluated = set[Any]
@@ -45,7 +45,7 @@ class Breach:
     @property
     def json_path(self) -> str:
         """`path` as a JSONPath (RFC 9535), cut off where it is long."""
-        return "".join(["$", *map(_json_path_step, islice(self.path, 50))])[:SHOWN]
+        return "".join(["$", *map(_json_path_step, islice(self.path, 50))])[:SHOWN_MAX]
 
 
 Rule = Callable[["SchemaChecker", Any, Any, dict[str, Any], Evaluated], list[Breach]]
@@ -200,8 +200,8 @@ def shown(value: Any) -> str:
     for piece in _pieces(value):
         pieces.append(piece)
         length += len(piece)
-        if length > SHOWN:
-            return f"{''.join(pieces)[:SHOWN]}…"
+        if length > SHOWN_MAX:
+            return f"{''.join(pieces)[:SHOWN_MAX]}…"
     return "".join(pieces)
 
 
@@ -223,4 +223,4 @@ def _pieces(value: Any) -> Iterator[str]:
 
 
 def _scalar(value: Any) -> str:
-    return repr(value[: SHOWN + 1] if isinstance(value, str) else value)
+    return repr(value[: SHOWN_MAX + 1] if isinstance(value, str) else value)

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Index, String, delete, func, insert, select
 from app.models import queries
 from app.models.base import BigInt, Timestamp, exact, new_table, no_index
 
-KEPT = 1000
+KEPT_PER_PROJECT = 1000
 """The number of rejected spans kept for a project."""
 
 
@@ -39,7 +39,7 @@ _REJECTED = queries.columns_of(RejectedSpan, rejected_spans)
 
 def add_rejected(connection: Connection, rows: Sequence[RejectedSpan]) -> None:
     """Store the newest KEPT rejected spans."""
-    kept = rows[-KEPT:]
+    kept = rows[-KEPT_PER_PROJECT:]
     if kept:
         values = [{c.name: getattr(row, c.name) for c in _REJECTED if c.name != "id"} for row in kept]
         connection.execute(insert(rejected_spans), values)
@@ -49,7 +49,7 @@ def forget_old(connection: Connection, *, project_id: int) -> None:
     """Remove all but the project's newest KEPT rejected spans."""
     c = rejected_spans.c
     newest = queries.newest_first(select(c.id).where(c.project_id == project_id), c.id, limit=1)
-    oldest_kept = connection.scalar(newest.offset(KEPT - 1))
+    oldest_kept = connection.scalar(newest.offset(KEPT_PER_PROJECT - 1))
     if oldest_kept is not None:
         connection.execute(delete(rejected_spans).where(c.project_id == project_id, c.id < oldest_kept))
 

@@ -17,12 +17,12 @@ from app.models.scores import ScoreRange
 from app.models.searchable_text import contains, excerpt
 from app.models.session_list import Range
 
-EXCERPT = 500
+EXCERPT_MAX = 500
 
 
 @dataclass(frozen=True, slots=True)
 class RunEntry(RunSummary):
-    """One line of the log; `question` and `answer` are their first `EXCERPT` characters."""
+    """One line of the log; `question` and `answer` are their first `EXCERPT_MAX` characters."""
 
     prompt_tokens: int
     completion_tokens: int
@@ -70,8 +70,8 @@ def _of_model(column: ColumnElement[str]) -> ScalarSelect[str]:
 _ELSEWHERE = {
     "model_name": _of_model(language_models.c.name),
     "vendor": _of_model(language_models.c.vendor),
-    "question": excerpt(runs.c.question, EXCERPT),
-    "answer": excerpt(runs.c.answer, EXCERPT),
+    "question": excerpt(runs.c.question, EXCERPT_MAX),
+    "answer": excerpt(runs.c.answer, EXCERPT_MAX),
 }
 
 

@@ -38,7 +38,7 @@ from app.models.base import OPTIONS, BigInt, metadata, new_table, no_index
 from app.models.compression import Compressed, compress_all, decompress, raw_of
 from app.models.spans import TurnKey
 from app.models.turns import turns
-from app.search.blocks import ALL, BUCKETS, TURNS
+from app.search.blocks import ALL_TURNS, BUCKETS_PER_BLOCK, TURNS_PER_BLOCK
 
 # The key is the order in which a search reads: all blocks of a bucket, newest first.
 search_words = Table(
@@ -68,7 +68,7 @@ EVERYTHING = (0, 0)
 """The project and block of a row that means all stored turns."""
 
 _T, _W, _Q = turns.c, search_words.c, search_waiting.c
-_BLOCK = _T.id // TURNS
+_BLOCK = _T.id // TURNS_PER_BLOCK
 _RAW = raw_of(_W.words)
 _SIZES = select(_W.block, func.length(_RAW))
 STORED_AT_ONCE = 1024 * 1024
@@ -93,7 +93,7 @@ class IndexedTurn:
     @property
     def place(self) -> tuple[int, int]:
         """The block, and the index of the turn in it."""
-        return divmod(self.id, TURNS)
+        return divmod(self.id, TURNS_PER_BLOCK)
 
 
 _TURN = select(*queries.columns_of(IndexedTurn, turns))
@@ -108,13 +108,13 @@ class _SetOf(FunctionElement[int]):
 
 @compiles(_SetOf)
 def _bit_or(element: _SetOf, compiler: SQLCompiler, **options: Any) -> str:
-    return f"CAST(BIT_OR(1 << ({compiler.process(element.clauses, **options)} & {TURNS - 1})) AS SIGNED)"
+    return f"CAST(BIT_OR(1 << ({compiler.process(element.clauses, **options)} & {TURNS_PER_BLOCK - 1})) AS SIGNED)"
 
 
 @compiles(_SetOf, "sqlite")
 def _sum(element: _SetOf, compiler: SQLCompiler, **options: Any) -> str:
     # SQLite has no BIT_OR. The sum is the same, because the turns of a group differ.
-    return f"SUM(1 << ({compiler.process(element.clauses, **options)} % {TURNS}))"
+    return f"SUM(1 << ({compiler.process(element.clauses, **options)} % {TURNS_PER_BLOCK}))"
 
 
 _OF_BATCH = (_T.project_id == bindparam("project_id"), _T.batch_id == bindparam("batch_id"))
@@ -133,7 +133,7 @@ def note_turns(connection: Connection, *, project_id: int, turn_ids: Iterable[in
     """Note turns that change or are removed."""
     blocks: dict[int, int] = defaultdict(int)
     for id_ in turn_ids:
-        blocks[id_ // TURNS] |= 1 << id_ % TURNS
+        blocks[id_ // TURNS_PER_BLOCK] |= 1 << id_ % TURNS_PER_BLOCK
     rows = [{"project_id": project_id, "block": block, "turns": _signed(blocks[block])} for block in sorted(blocks)]
     if rows:
         connection.execute(insert(search_waiting), rows)
@@ -147,7 +147,7 @@ def note_block(connection: Connection, block: Block) -> None:
 
 
 def _signed(turns: int) -> int:
-    return turns - (1 << TURNS) if turns >> (TURNS - 1) else turns
+    return turns - (1 << TURNS_PER_BLOCK) if turns >> (TURNS_PER_BLOCK - 1) else turns
 
 
 def note_traces(connection: Connection, *, project_id: int, keys: Sequence[TurnKey]) -> None:
@@ -176,7 +176,7 @@ def waiting_of(connection: Connection, block: Block) -> tuple[list[int], int]:
     """Return the ids of the rows of a block, and the set of its waiting turns."""
     of_block = select(_Q.id, _Q.turns).where(_Q.project_id == block[0], _Q.block == block[1])
     rows = connection.execute(of_block).all()
-    turns = reduce(or_, (ALL if row.turns is None else row.turns & ALL for row in rows), 0)
+    turns = reduce(or_, (ALL_TURNS if row.turns is None else row.turns & ALL_TURNS for row in rows), 0)
     return sorted(row.id for row in rows), turns
 
 
@@ -199,7 +199,7 @@ def note_everything(connection: Connection, *, ids: Sequence[int]) -> None:
 
 def turns_of_block(connection: Connection, block: Block) -> list[IndexedTurn]:
     project_id, number = block
-    of_block = _T.id.between(number * TURNS, number * TURNS + TURNS - 1)
+    of_block = _T.id.between(number * TURNS_PER_BLOCK, number * TURNS_PER_BLOCK + TURNS_PER_BLOCK - 1)
     return queries.list_rows(connection, IndexedTurn, _TURN.where(of_block, _T.project_id == project_id))
 
 
@@ -226,7 +226,7 @@ def put(
 
 def stored_buckets(connection: Connection, block: Block) -> dict[int, bytes | None]:
     """Return the buckets of a block, None for one that is damaged."""
-    of_block = (_W.project_id == block[0], _W.bucket.in_(range(BUCKETS)), _W.block == block[1])
+    of_block = (_W.project_id == block[0], _W.bucket.in_(range(BUCKETS_PER_BLOCK)), _W.block == block[1])
     return {bucket: _readable(words) for bucket, words in connection.execute(select(_W.bucket, _RAW).where(*of_block))}
 
 

@@ -21,7 +21,7 @@ from app.sessions.sums import FULL_LENGTH_MIN, Kind, part_of_names
 Order = Literal["time", "duration", "errors", "oldest", "shortest", "fewestErrors"]
 """What comes first: the latest, the longest or the most errors, or the other way round."""
 
-SHORT = 20
+SHORT_TURNS_MAX = 20
 """Turns of a short session. The openings of short sessions are read together."""
 _C = sessions.c
 _KEYS: Mapping[Order, ColumnElement[int]] = {
@@ -230,7 +230,7 @@ def previews(connection: Connection, rows: Sequence[SessionRow]) -> dict[bytes, 
         no_index(c.project_id) == rows[0].project_id, c.opening.is_not(None)
     )
     in_order = c.session_key, c.start_ns, c.trace_id
-    short = [row.session_key for row in rows if row.errors is not None and row.turns <= SHORT]
+    short = [row.session_key for row in rows if row.errors is not None and row.turns <= SHORT_TURNS_MAX]
     openings: dict[bytes, str] = {}
     for key, opening in connection.execute(opened.where(c.session_key.in_(short)).order_by(*in_order)):
         openings.setdefault(key, opening)

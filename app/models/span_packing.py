@@ -47,7 +47,7 @@ TURNS_MAX = 2_000
 """Turns of some sessions that are looked at together."""
 SPANS_MAX = 5_000
 """Spans of a trace that are packed: more need more than a block has."""
-RATIO = 12
+COMPRESSION_RATIO = 12
 """How many times smaller a body in a block is, about."""
 _S, _T, _B = spans.spans.c, turns.c, span_blocks.c
 _HEAD = func.substr(_S.body, 1, HEAD_BYTES, type_=LargeBinary)
@@ -210,7 +210,7 @@ def _turns(connection: Connection, project_id: int, trace_ids: Collection[bytes]
             turn.ids.append(row.id)
             turn.blocks.add(block_id)
             turn.size += size
-            turn.stored += row.bytes if block_id is None else size // RATIO
+            turn.stored += row.bytes if block_id is None else size // COMPRESSION_RATIO
     return {key: turn for key, turn in by_turn.items() if key not in damaged}
 
 

@@ -60,7 +60,7 @@ SPAN_COLUMNS = ("project_id", "trace_id", "span_id", "prompt_id", "batch_id", "s
 NewSpan = tuple[int, bytes, bytes, int, int, str, bytes | memoryview]
 """A row in the order of `SPAN_COLUMNS`, with its own scope and the stored form of its body."""
 
-READS = 5
+READ_ATTEMPTS = 5
 """How often rows of spans are read while their blocks are replaced: each time another transaction has committed."""
 OTHER_ROWS, OTHER_ROWS_PER_KEY = 256, 8
 """The rows of a trace that are read to find some of its spans: so many, and so many for each of these spans."""
@@ -213,7 +213,7 @@ def _rows_and_blocks(
 
     On MySQL a block may be replaced between the two statements. Then the rows are read again.
     """
-    for _ in range(READS):
+    for _ in range(READ_ATTEMPTS):
         rows = connection.execute(statement).all()
         needed = {block_id for row in rows if (block_id := span_bodies.block_of(row.body)) is not None}
         blocks = span_blocks.bodies_of(connection, project_id=project_id, ids=needed) if needed else {}

@@ -299,7 +299,7 @@ def _in_pieces(connection: Connection, project_id: int, ids: Sequence[int]) -> I
         yield queries.list_rows(connection, TurnRow, statement.order_by(c.start_ns, c.trace_id))
 
 
-BLOCKS = 128
+BLOCKS_PER_SESSION = 128
 """The turns of a session are in this many blocks: a turn's block is the remainder of its id."""
 _RECENT = 2**31
 """Sums of ids of batches have their remainders: they are all different, and the sums fit into 64 bits."""
@@ -318,7 +318,7 @@ def block_versions(connection: Connection, *, project_id: int, session_key: byte
     """Return the versions of the blocks of a session that have turns."""
     c = turns.c
     sums = (c.batch_id % _RECENT, func.coalesce(c.unsettled, 0) % _RECENT, func.length(c.facts))
-    block = (c.id % BLOCKS).label("block")
+    block = (c.id % BLOCKS_PER_SESSION).label("block")
     statement = select(block, func.count(), *map(func.sum, sums)).where(
         no_index(c.project_id) == project_id, c.session_key == session_key
     )
@@ -332,7 +332,7 @@ def turns_in_blocks(
     """Yield the turns of blocks as `turns_in_pieces`, one block after the other, with the block's number."""
     ids_by_block: dict[int, list[int]] = {block: [] for block in blocks}
     for id_ in _ids_of(connection, project_id, [session_key]) if blocks else ():
-        if id_ % BLOCKS in ids_by_block:
-            ids_by_block[id_ % BLOCKS].append(id_)
+        if id_ % BLOCKS_PER_SESSION in ids_by_block:
+            ids_by_block[id_ % BLOCKS_PER_SESSION].append(id_)
     for block, ids in ids_by_block.items():
         yield from ((block, piece) for piece in _in_pieces(connection, project_id, ids))

@@ -28,7 +28,7 @@ from app.values.json import Body, parse_json, valid_utf8, without_bom, without_l
 from app.values.structs import decoder
 
 T = TypeVar("T")
-LARGE = 8 * 1024 * 1024
+LARGE_BYTES = 8 * 1024 * 1024
 """Bytes beyond which memory matters more than the time to parse attributes twice."""
 
 _decode_export = decoder(SpansExport)
@@ -49,7 +49,7 @@ def decode(body: Body, prompt_id: int | None = None) -> Decoded:
     """
     body = valid_utf8(without_bom(body))
     export = parsed(body, _decode_export, "trace export")
-    latest = LatestAttributes(lambda span: _raw_attributes(_wire_span(span))) if len(body) > LARGE else None
+    latest = LatestAttributes(lambda span: _raw_attributes(_wire_span(span))) if len(body) > LARGE_BYTES else None
     spans: dict[tuple[bytes, bytes], Span] = {}
     rejected: list[Rejection] = []
     for resource_spans in groups_of(export.resourceSpans, body, "resourceSpans"):

@@ -12,7 +12,7 @@ from typing import Any
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanMessage
 
-from app.otlp.decode import LARGE, Decoded, ForgetfulAttributes, LatestAttributes, checked_span
+from app.otlp.decode import LARGE_BYTES, Decoded, ForgetfulAttributes, LatestAttributes, checked_span
 from app.otlp.keyed import KeyedSpan
 from app.otlp.prompt_ids import BadSpan, bad_span
 from app.otlp.protobuf import (
@@ -81,7 +81,7 @@ def decode_protobuf(body: Body, prompt_id: int) -> Decoded:
     for scope, content in items(body):
         try:
             raw = bytes(content)
-            if len(body) > LARGE or len(raw) > ITEM_ELEMENTS_MAX * ELEMENT_BYTES_MIN:
+            if len(body) > LARGE_BYTES or len(raw) > ITEM_ELEMENTS_MAX * ELEMENT_BYTES_MIN:
                 _count(_message(SpanMessage, raw), elements)
             room -= len(raw)
             span = _span_of(_message(KeyedSpan, raw), content, scope, prompt_id, latest if room < 0 else None)

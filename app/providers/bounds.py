@@ -22,7 +22,7 @@ EVENT_BYTES = 128
 EVENT_LINES = 100
 # Lists, objects and their members in one piece of JSON, or in all arguments of an answer's calls, which cost a thousand
 # times what bytes of a text do.
-ELEMENTS = 250_000
+ELEMENTS_MAX = 250_000
 PIECES_FACTOR = 2
 """How many times as much as an answer the pieces may count in which it is received, each at least `EVENT_BYTES`."""
 _PIECE = 64 * 1024  # bytes
@@ -172,9 +172,9 @@ class _Events(_Bound):
 
 
 def check_elements(count: int) -> None:
-    """Raise `ProviderFailure` for more than `ELEMENTS`."""
-    if count > ELEMENTS:
-        raise _too_large(f"has more than {ELEMENTS} lists, objects and members")
+    """Raise `ProviderFailure` for more than `ELEMENTS_MAX`."""
+    if count > ELEMENTS_MAX:
+        raise _too_large(f"has more than {ELEMENTS_MAX} lists, objects and members")
 
 
 def _too_large(reason: str) -> ProviderFailure:

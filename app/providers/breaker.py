@@ -14,13 +14,13 @@ from app.providers.failures import ProviderFailure
 
 # A circuit opens by these three, and stays open for the fourth: see `CallBreaker`.
 WINDOW_S = 60.0
-CALLS = 10
-SHARE = 0.5
+CALLS_MIN = 10
+FAILED_SHARE = 0.5
 COOL_DOWN_S = 15.0
 # The latest calls of one model that count for its upstream: only three models together open the upstream's circuit.
 CALLS_PER_MODEL = 4
 # Limits of memory: calls per circuit, and circuits.
-REMEMBERED = 128
+CALLS_REMEMBERED = 128
 CIRCUITS_MAX = 2048
 
 
@@ -29,7 +29,7 @@ class _Circuit:
     """The latest calls as (end, model, whether an outage). Of each model only the last `per_model` calls count."""
 
     per_model: int
-    ended: deque[tuple[float, str, bool]] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
+    ended: deque[tuple[float, str, bool]] = field(default_factory=lambda: deque(maxlen=CALLS_REMEMBERED))
     # When it opened, or last let a probe through.
     open_since: float | None = None
 
@@ -53,7 +53,7 @@ class _Circuit:
 
     def _is_down(self, now: float) -> bool:
         counted = list(self._counted(now))
-        return len(counted) >= CALLS and sum(counted) >= SHARE * len(counted)
+        return len(counted) >= CALLS_MIN and sum(counted) >= FAILED_SHARE * len(counted)
 
     def _counted(self, now: float) -> Iterator[bool]:
         seen = Counter[str]()
@@ -66,11 +66,12 @@ class _Circuit:
 
 
 class CallBreaker:
-    """Opens when `CALLS` or more ended within `WINDOW_S` and `SHARE` of them by outages; a retried call counts once.
+    """Opens when `CALLS_MIN` or more ended within `WINDOW_S`, and `FAILED_SHARE` of them by outages.
 
-    Each model of an upstream has a circuit, which only that model's calls open; the upstream has another one, which
-    the calls of several models open. An open circuit lets one call through each `COOL_DOWN_S`, and closes when that
-    succeeds. Circuits are kept in the memory of one process, so that no process blocks another by its own mistake.
+    A retried call counts once. Each model of an upstream has a circuit, which only that model's calls open; the
+    upstream has another one, which the calls of several models open. An open circuit lets one call through each
+    `COOL_DOWN_S`, and closes when that succeeds. Circuits are kept in the memory of one process, so that no process
+    blocks another by its own mistake.
     """
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
@@ -97,7 +98,7 @@ class CallBreaker:
         now = self._monotonic()
         with self._lock:
             of_upstream = self._circuit(upstream, CALLS_PER_MODEL)
-            of_model = self._circuit((upstream, model), REMEMBERED)
+            of_model = self._circuit((upstream, model), CALLS_REMEMBERED)
             for circuit, name in ((of_upstream, vendor), (of_model, f"{model} of {vendor}")):
                 if circuit.refuses(now):
                     raise ProviderError(f"Most of the latest calls of {name} failed; it is not asked for a moment.")

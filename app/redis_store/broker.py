@@ -33,7 +33,7 @@ RESULT_TTL_MS = 600_000
 # recognized by the row of a run or replay, or by the body of a batch, which expires after a minute.
 MAX_AGE_MS = 7 * 86_400_000
 # Percent of a process' threads that are guaranteed to an organization.
-SHARE = 25
+SHARE_PERCENT = 25
 
 OnDeferred = Callable[[str], None]
 
@@ -56,7 +56,7 @@ def build_broker(
     client: redis.Redis,
     waiting_client: redis.Redis,
     *further: Middleware,
-    organization_share: int = SHARE,
+    organization_share: int = SHARE_PERCENT,
     on_deferred: OnDeferred = lambda queue: None,
 ) -> WakingBroker:
     """Build a broker on `client`. Results are awaited on `waiting_client`, so its sockets must time out later."""

@@ -27,7 +27,7 @@ log = structlog.get_logger(__name__)
 
 RENEWED_S = 0.6 * LEASE_S
 """The pause of the thread that renews and settles leases. The rest of a lease is time for its question to Redis."""
-BUSY = 4
+BUSY_REQUESTS = 4
 """A key with fewer requests than this within `LEASE_S` gets no lease."""
 IDLE_S = 1.0
 """A key is forgotten when its last request was so long ago."""
@@ -81,7 +81,7 @@ class _Key:
         """Return the permits to ask for in the next lease: a quarter more than the requests of a slot."""
         slots = (now - self.begin) / LEASE_S
         many = max(self.before, self.count) if slots < 1 else self.count if slots < 2 else 0
-        return many + many // 4 if many >= BUSY else 0
+        return many + many // 4 if many >= BUSY_REQUESTS else 0
 
     def question(self, key: int | str, now: float) -> Question:
         """Return the question that asks for a lease for a request, and settles the one before."""

@@ -40,7 +40,7 @@ ENTRY_BYTES = 512
 # Characters of all runs of a process that Redis does not have yet. Models that write more wait, unless Redis is away.
 UNSENT_MAX = 8 * 1024 * 1024
 # A run may end before its caller begins to wait. This many ids cover some seconds, even at the highest possible rate.
-REMEMBERED = 10_000
+IDS_REMEMBERED = 10_000
 LISTENING_STEP_S = 1.0
 SUBSCRIBE_S = 2.0
 
@@ -285,5 +285,5 @@ class RunCompletions:
                 for waiter in self._waiting.get(end.run_id, ()):
                     waiter.announcement = end
                     waiter.called.set()
-            while len(self._ended) > REMEMBERED:
+            while len(self._ended) > IDS_REMEMBERED:
                 self._ended.popitem(last=False)

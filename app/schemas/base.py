@@ -18,7 +18,7 @@ FIRST_YEAR, LAST_YEAR = 1970, 2261
 # Entries on one page of a listing.
 PAGE_MAX = 200
 # A body can have a million errors. The answer names only the first few.
-MESSAGES = 10
+MESSAGES_MAX = 10
 MESSAGE_LENGTH = 500
 # Each unknown field costs a message. Objects with more fields than any schema has are refused unread.
 OBJECT_FIELDS_MAX = 100
@@ -183,8 +183,8 @@ def load(schema: Schema, data: Any) -> Any:
     try:
         return schema.load(data)
     except ValidationError as error:
-        messages = [_short(message) for message in islice(_messages(error.messages), MESSAGES + 1)]
-        raise Invalid(*messages[:MESSAGES], *(["…"] if len(messages) > MESSAGES else [])) from error
+        messages = [_short(message) for message in islice(_messages(error.messages), MESSAGES_MAX + 1)]
+        raise Invalid(*messages[:MESSAGES_MAX], *(["…"] if len(messages) > MESSAGES_MAX else [])) from error
 
 
 def _short(message: str) -> str:

@@ -10,7 +10,7 @@ from marshmallow import Schema, ValidationError, fields, post_load, validate
 from app.models.replays import CandidateKind
 from app.schemas.answer import AnswerSchema, boolean, choice, one, text
 from app.schemas.base import StrictBoolean, StrictSchema, Text
-from app.schemas.prompts import FORMATS, VALUE, ContentSchema
+from app.schemas.prompts import FORMATS, VALUE_MAX, ContentSchema
 from app.services.prompts.drafts import DraftChange
 from app.services.replays.candidates import DRAFT, External
 from app.services.replays.candidates import Candidate as Command
@@ -31,7 +31,7 @@ class OverlaySchema(ContentSchema):
     """The draft or a version with changes. They replace its fields like an edit of the draft."""
 
     base = Text(load_default="draft")
-    value = Text(maximum=VALUE)
+    value = Text(maximum=VALUE_MAX)
     instruction_format = fields.String(validate=validate.OneOf(FORMATS))
 
     @post_load

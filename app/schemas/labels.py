@@ -17,7 +17,7 @@ from app.services.replays.frozen import TEST_CASES_PER_START
 DEFAULT = labels.EvidenceRule()
 # Clients resolve the last two names within an address, and so would request another resource.
 RESERVED = ("draft", "latest", "productive", ".", "..")
-REASON = 500
+REASON_MAX = 500
 
 
 class LabelName(fields.String):
@@ -114,7 +114,7 @@ class LabelMoveSchema(StrictSchema):
     )
     experiment_id = Identifier(load_default=None, allow_none=True)
     guarded = StrictBoolean(load_default=None, allow_none=True)
-    override = Text(load_default=None, allow_none=True, minimum=1, maximum=REASON, trim=True)
+    override = Text(load_default=None, allow_none=True, minimum=1, maximum=REASON_MAX, trim=True)
     evidence = fields.Nested(EvidenceSchema, allow_none=True)
 
 

@@ -23,7 +23,7 @@ from app.sessions.facts import MAX_NAME
 from app.timestamps import of_unix_ns
 
 # Shown characters of a text.
-EXCERPT = 300
+EXCERPT_MAX = 300
 STATUSES = ("running", "ok", "nok", "failed", "cancelled")
 
 
@@ -100,15 +100,15 @@ class RunEntrySchema(AnswerSchema):
     started_at = time(attribute="created_at")
     status = choice(*STATUSES, attribute="outcome")
     source = text()
-    question = text(get=lambda run: run.question[:EXCERPT])
-    answer = text(allow_none=True, get=lambda run: run.answer and run.answer[:EXCERPT])
+    question = text(get=lambda run: run.question[:EXCERPT_MAX])
+    answer = text(allow_none=True, get=lambda run: run.answer and run.answer[:EXCERPT_MAX])
     model = text(allow_none=True, attribute="model_name")
     commit_hash = text(allow_none=True)
     tokens = one(Tokens, get=_tokens)
     cost = number(allow_none=True, attribute="cost_usd")
     response_time_ms = integer(allow_none=True, data_key="response_time_ms")
-    error = text(allow_none=True, get=lambda run: (run.error or run.nok or "")[:EXCERPT] or None)
-    preview = text(allow_none=True, get=lambda run: run.question[:EXCERPT])
+    error = text(allow_none=True, get=lambda run: (run.error or run.nok or "")[:EXCERPT_MAX] or None)
+    preview = text(allow_none=True, get=lambda run: run.question[:EXCERPT_MAX])
 
 
 class RunHitSchema(AnswerSchema):

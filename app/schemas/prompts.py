@@ -19,10 +19,10 @@ from app.services.prompts.drafts import DraftChange, NewPrompt
 from app.services.prompts.service import PromptListPage, PromptView, VersionSource
 
 # Characters of a name, of a text and of a commit message, and prompts of a page, at most.
-NAME = 128
-VALUE = 500_000
-MESSAGE = 500
-PAGE = 500
+NAME_MAX = 128
+VALUE_MAX = 500_000
+MESSAGE_MAX = 500
+PAGE_MAX = 500
 ASSERTION_TYPES = ("STRICT", "AI", "MANUAL")
 FORMATS = ("XML", "RAW")
 
@@ -52,17 +52,17 @@ class _PromptSchema(ContentSchema):
 class NewPromptSchema(_PromptSchema):
     command: ClassVar = NewPrompt
 
-    name = Text(required=True, minimum=1, maximum=NAME, trim=True)
-    value = Text(required=True, maximum=VALUE)
+    name = Text(required=True, minimum=1, maximum=NAME_MAX, trim=True)
+    value = Text(required=True, maximum=VALUE_MAX)
     instruction_format = fields.String(validate=validate.OneOf(FORMATS))
     commit = StrictBoolean()
 
 
 class DraftChangeSchema(_PromptSchema):
-    name = Text(minimum=1, maximum=NAME, trim=True)
-    value = Text(maximum=VALUE)
+    name = Text(minimum=1, maximum=NAME_MAX, trim=True)
+    value = Text(maximum=VALUE_MAX)
     assertion_type = fields.String(validate=validate.OneOf(ASSERTION_TYPES))
-    assertion_value = Text(maximum=VALUE)
+    assertion_value = Text(maximum=VALUE_MAX)
 
     @post_load
     def _make(self, data: dict[str, Any], **_kwargs: Any) -> DraftChange:
@@ -84,7 +84,7 @@ class RenderSchema(ChosenVersion):
 
 class PageQuery(StrictSchema):
     search = Text(load_default=None)
-    limit = Identifier(load_default=None, validate=validate.Range(max=PAGE))
+    limit = Identifier(load_default=None, validate=validate.Range(max=PAGE_MAX))
     before_id = Identifier(data_key="cursor", load_default=None)
     archived = QueryBoolean(load_default=False)
 
@@ -97,7 +97,7 @@ class PreviewSchema(StrictSchema):
 
 
 class CommitSchema(StrictSchema):
-    message = Text(maximum=MESSAGE, load_default="")
+    message = Text(maximum=MESSAGE_MAX, load_default="")
 
 
 class Published(NamedTuple):

@@ -22,7 +22,7 @@ from app.services.ingest.observed import ObservedGroup, observed_total
 from app.services.runs import usage
 
 # The days of a query without a beginning, and the most of any query.
-DAYS = 30
+DAYS_DEFAULT = 30
 DAYS_MAX = 3660
 
 
@@ -43,7 +43,7 @@ class UsageQuestion:
 def days_of(since: date | None, until: date | None, today: date) -> tuple[date, date]:
     """Return the first and the last requested day; see `UsageQuestion.days`."""
     last = until or max(today, since or today)
-    first = since or last - timedelta(days=DAYS - 1)
+    first = since or last - timedelta(days=DAYS_DEFAULT - 1)
     if not 0 <= (last - first).days <= DAYS_MAX:
         raise Invalid(f"to: Must be from 0 to {DAYS_MAX} days after from.")
     return first, last

@@ -19,14 +19,14 @@ from zlib import crc32
 from app.search.query import Query, Term
 from app.search.words import is_unspaced
 
-TURNS = 64
+TURNS_PER_BLOCK = 64
 """Turns of a block."""
-BUCKETS = 64
+BUCKETS_PER_BLOCK = 64
 BUCKET_BYTES, BLOCK_BYTES = 1024 * 1024, 8 * 1024 * 1024
 """The longest lines of a bucket, and of all buckets of a block: a turn is not indexed if its words do not fit."""
 ATTEMPTS = 3
 """How many times the words of turns are tried to fit into their block."""
-ALL = (1 << TURNS) - 1  # the set of all turns
+ALL_TURNS = (1 << TURNS_PER_BLOCK) - 1  # the set of all turns
 _MARKS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+-"
 _BITS = {mark: 1 << index for index, mark in enumerate(_MARKS)}
 # The marks of each value of each byte of a set.
@@ -35,13 +35,13 @@ _MARKS_OF_BYTES = [
         "".join(chr(mark) for index, mark in enumerate(_MARKS[start : start + 8]) if byte >> index & 1)
         for byte in range(256)
     ]
-    for start in range(0, TURNS, 8)
+    for start in range(0, TURNS_PER_BLOCK, 8)
 ]
 
 
 def bucket_of(word: str) -> int:
     """Return the bucket of a word, which all words with the same beginning share."""
-    return crc32((word[:1] if is_unspaced(word) else word[:2]).encode()) % BUCKETS
+    return crc32((word[:1] if is_unspaced(word) else word[:2]).encode()) % BUCKETS_PER_BLOCK
 
 
 def with_turns(stored: Mapping[int, bytes], turns: int, words: Mapping[str, int], unindexed: int) -> dict[int, bytes]:
@@ -64,7 +64,7 @@ def _merged(
 ) -> dict[int, bytes] | None:
     """Return the buckets that change; None if there are too many words."""
     by_bucket, changed, left = _by_bucket(words), dict[int, bytes](), BLOCK_BYTES
-    for bucket in range(BUCKETS):
+    for bucket in range(BUCKETS_PER_BLOCK):
         before, added = stored.get(bucket, b""), by_bucket.get(bucket, {})
         is_same = not added and not unindexed and not _has_any(before, turns)
         lines = before if is_same else _merged_bucket(before, turns, added, unindexed)
@@ -146,11 +146,11 @@ def turns_with(term: Term, bucket: bytes) -> int:
     for marks in re.findall(pattern, bucket):
         for mark in marks:
             turns |= _BITS[mark]
-    return (turns ^ ALL if term.excluded else turns) | unindexed_in(bucket)
+    return (turns ^ ALL_TURNS if term.excluded else turns) | unindexed_in(bucket)
 
 
 def unindexed_in(bucket: bytes) -> int:
     """Return the set of turns with texts that must be read, given any bucket of their block."""
     # Lines are sorted, so that the one without a word is the first.
-    marks = bucket[2 : 2 + TURNS].partition(b"\n")[0] if bucket.startswith(b"\n ") else b""
+    marks = bucket[2 : 2 + TURNS_PER_BLOCK].partition(b"\n")[0] if bucket.startswith(b"\n ") else b""
     return sum(_BITS[mark] for mark in marks)

@@ -15,7 +15,7 @@ from app.sessions.spans import StoredSpan
 from app.values.structs import decoder
 
 S = TypeVar("S", bound=StoredSpan)
-SPANS = 200
+PIECE_SPANS = 200
 """The spans of a piece."""
 
 
@@ -33,17 +33,17 @@ def in_start_order(spans: Iterable[S]) -> list[S]:
 
 def pieces_of(count: int) -> int:
     """Return the number of pieces of so many spans."""
-    return max(1, -(-count // SPANS))
+    return max(1, -(-count // PIECE_SPANS))
 
 
 def piece_of(ordered: Sequence[S], number: int) -> Sequence[S]:
     """Return the spans of a piece, of which the first has number 1; none for a number that there is not."""
-    return ordered[(number - 1) * SPANS : number * SPANS]
+    return ordered[(number - 1) * PIECE_SPANS : number * PIECE_SPANS]
 
 
 def around(ordered: Sequence[S], number: int) -> Sequence[S]:
     """Return the spans of a piece and of those on both sides, which may have the tool of a call or a copy of a span."""
-    return ordered[max(0, number - 2) * SPANS : (number + 1) * SPANS]
+    return ordered[max(0, number - 2) * PIECE_SPANS : (number + 1) * PIECE_SPANS]
 
 
 def _start_ns(raw: bytes) -> int:

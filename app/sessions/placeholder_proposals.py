@@ -19,7 +19,7 @@ VALUE_MAX = 10_000
 """Characters of a value."""
 ALIGNED_MAX = 400_000
 """Characters of all texts that are aligned."""
-CONTEXT = 60
+CONTEXT_CHARACTERS = 60
 """Characters of the draft around a proposal that it shows."""
 _KINDS = (
     ("date", "today", re.compile(r"\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./]\d{2,4}")),
@@ -145,8 +145,8 @@ class _Finder:
         return not PLACEHOLDER.search(draft) and len(set(recorded)) > 1
 
     def _proposal(self, index: int) -> PlaceholderProposal:
-        before = self.parts[index - 1].texts[0][-CONTEXT:] if index else ""
-        after = self.parts[index + 1].texts[0][:CONTEXT] if index + 1 < len(self.parts) else ""
+        before = self.parts[index - 1].texts[0][-CONTEXT_CHARACTERS:] if index else ""
+        after = self.parts[index + 1].texts[0][:CONTEXT_CHARACTERS] if index + 1 < len(self.parts) else ""
         current, *recorded = self.parts[index].texts
         known = _key_of(current)
         kind, key = ("text", known) if known else _named(recorded, before)

@@ -28,7 +28,7 @@ SPLIT_PROBLEMS = 10
 """Problems that are split: those with the most sessions."""
 SPLIT_MIN, SPLIT_SHARE = 3, 0.2
 """Sessions of a part, at least, and their least share of the sessions that are not in a part yet."""
-LIFT = 2.0
+LIFT_MIN = 2.0
 """How many times as often these sessions have a feature as all that could have the problem."""
 FINDINGS_MAX = 100
 """Findings that are returned: those with the most sessions."""
@@ -224,7 +224,7 @@ def _distinguishing(
     best: tuple[float, Feature] | None = None
     for number, count in own.items():
         lift = (count / len(members)) / (counts[number] / total)
-        if count < least or lift < LIFT:
+        if count < least or lift < LIFT_MIN:
             continue
         candidate = (-count * log(lift), features[number])
         if best is None or candidate < best:

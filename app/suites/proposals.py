@@ -20,7 +20,7 @@ REASON_MAX = 1_000
 """Characters of a reason: names of tools may be long."""
 REASONS_MAX = 3
 """Features that a reason names."""
-MILESTONES = 3
+MILESTONES_MAX = 3
 """Points of the curve that the sentence about it names."""
 # What a feature of a kind includes, so that a reason does not name it too.
 _INCLUDED: dict[Kind, frozenset[Kind]] = {
@@ -62,7 +62,7 @@ class SuiteProposal:
         if not self.curve:
             return "No session was found that a test case can be made of."
         size = len(self.picks)
-        points = sorted({max(1, size // 2), size, len(self.curve)} if size else {len(self.curve)})[:MILESTONES]
+        points = sorted({max(1, size // 2), size, len(self.curve)} if size else {len(self.curve)})[:MILESTONES_MAX]
         parts = [
             f"{count} {'session represents' if count == 1 else 'sessions represent'} {percent(self.curve[count - 1])}"
             for count in points

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-BEGINNING = 240
+BEGINNING_CHARACTERS = 240
 """Characters of an answer that are read: a refusal comes first."""
 FINISHED = frozenset({"content_filter", "refusal", "safety", "prohibited_content", "blocklist", "guardrail_intervened"})
 """Reasons with which vendors end an answer that a model or a filter has refused."""
@@ -40,7 +40,7 @@ _APOSTROPHES = str.maketrans("\u2019\u02bc", "''")
 
 def is_refusal(answer: str) -> bool:
     """Return whether an answer begins with the words of a refusal."""
-    return _PHRASES.search(answer[:BEGINNING].translate(_APOSTROPHES)) is not None
+    return _PHRASES.search(answer[:BEGINNING_CHARACTERS].translate(_APOSTROPHES)) is not None
 
 
 def is_refused(attributes: Mapping[str, Any]) -> bool:

@@ -20,7 +20,7 @@ log = structlog.get_logger(__name__)
 K = TypeVar("K", bound=Hashable)
 
 # Waiting rows that one sweep reads.
-BATCH = 1000
+ROWS_PER_SWEEP = 1000
 # A little more than the pause between two rounds of the clock.
 STEP_S = 6.0
 UNSENT_S = 10.0
@@ -112,7 +112,7 @@ class Sweeper(ABC):
         ages_s = self._claims.look(claims)
         freed = {claim.row_id for claim, age_s in ages_s.items() if age_s >= self.stale_s and self._interrupt(claim)}
         with self.database.read() as connection:
-            waiting = self.table.list_waiting(connection, limit=BATCH)
+            waiting = self.table.list_waiting(connection, limit=ROWS_PER_SWEEP)
             # This process may have started while its machine's clock was ahead.
             now = min(self._steady(), earlier_now(connection, self.now()))
         waited_s = self._waiting.look(row.id for row in waiting)

@@ -9,7 +9,7 @@ from typing import Any
 from app.api.operation import operation_of
 from app.http.bodies import BODY_ELEMENTS_MAX
 from app.http.route_table import RoutedApp
-from app.schemas.prompts import VALUE
+from app.schemas.prompts import VALUE_MAX
 from bench.worst import texts
 from bench.worst.case import Ask, Case, sends, worst
 from bench.worst.stage import Stage
@@ -38,8 +38,8 @@ def _body(route: str, name: str, body: bytes) -> Case:
 
 
 def _markdown(shape: str) -> None:
-    text = texts.filled_with(texts.MARKDOWN[shape], VALUE)
-    words = f"{VALUE:,} characters of {shape}"
+    text = texts.filled_with(texts.MARKDOWN[shape], VALUE_MAX)
+    words = f"{VALUE_MAX:,} characters of {shape}"
 
     @worst("POST /api/v1/prompts", words)
     def create(_stage: Stage) -> Ask:

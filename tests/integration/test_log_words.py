@@ -67,7 +67,7 @@ def test_the_log_finds_the_words_of_sessions_and_runs(
     filled: tuple[World, int], monkeypatch: pytest.MonkeyPatch, q: str, found: list[str], often: bool
 ) -> None:
     if often:
-        monkeypatch.setattr("app.services.search.service.RARE", 0)
+        monkeypatch.setattr("app.services.search.service.RARE_TURNS_MAX", 0)
     world, prompt_id = filled
 
     for query in ({}, {"limit": 1}, {"sort": "oldest", "limit": 1}, {"sort": "errors", "limit": 1}):

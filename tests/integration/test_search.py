@@ -178,7 +178,7 @@ def test_a_search_meets_the_other_filters_in_every_order(filled: World) -> None:
 
 
 def test_frequent_words_are_found_page_by_page(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.services.search.service.RARE", 2)
+    monkeypatch.setattr("app.services.search.service.RARE_TURNS_MAX", 2)
     prompt_id = world.prompt()
     for number in range(5):
         say(world, prompt_id, f"number {number} often", "said" if number else "rarely said")
@@ -193,7 +193,7 @@ def test_frequent_words_are_found_page_by_page(world: World, monkeypatch: pytest
 def test_a_search_continues_session_by_session_when_its_time_is_up(
     world: World, monkeypatch: pytest.MonkeyPatch, q: str, sort: Any
 ) -> None:
-    monkeypatch.setattr(traces_search, "RARE", 2)
+    monkeypatch.setattr(traces_search, "RARE_TURNS_MAX", 2)
     monkeypatch.setattr(traces_search, "TURNS_AT_ONCE", 1)
     prompt_id = world.prompt()
     for number in range(5):

@@ -21,11 +21,11 @@ from app.redis_store.rate import TryLimiter
 from app.redis_store.shared_window import Allowance
 from app.services.accounts.sign_in_attempts import Failure, Familiarity, KnownOrigins, SignInJournal, SignInOrigin
 
-MINIMUM, MAXIMUM = 10, 1000  # characters
+PASSWORD_MIN, PASSWORD_MAX = 10, 1000  # characters
 # Each hash needs 64 MiB and a processor. The limit leaves room for other requests.
-CONCURRENT = 2
+HASHES_AT_ONCE = 2
 # Tries that may wait for some seconds; at most half of them from unknown origins.
-WAITING = 16
+WAITING_MAX = 16
 
 
 class Passwords:
@@ -33,16 +33,16 @@ class Passwords:
 
     def __init__(self, hasher: PasswordHasher | None = None) -> None:
         self._hasher = hasher or PasswordHasher()
-        self._slots = threading.BoundedSemaphore(CONCURRENT)
+        self._slots = threading.BoundedSemaphore(HASHES_AT_ONCE)
         self._lock = threading.Lock()
         self._inside = 0
         self._unmatched = self.unusable()
 
     def hash(self, password: str) -> str:
         """Return the hash to store; `Invalid` for a password that is too short or too long."""
-        if not MINIMUM <= len(password) <= MAXIMUM:
-            raise Invalid(f"password: Use {MINIMUM} to {MAXIMUM} characters.")
-        with self._slot(CONCURRENT + WAITING):
+        if not PASSWORD_MIN <= len(password) <= PASSWORD_MAX:
+            raise Invalid(f"password: Use {PASSWORD_MIN} to {PASSWORD_MAX} characters.")
+        with self._slot(HASHES_AT_ONCE + WAITING_MAX):
             return self._hasher.hash(password)
 
     def matches(self, password: str, stored: str | None, *, usual: bool = False) -> bool:
@@ -50,7 +50,7 @@ class Passwords:
 
         `usual` marks a try from a known origin of the account: other tries can't fill the whole queue.
         """
-        with self._slot(CONCURRENT + (WAITING if usual else WAITING // 2)):
+        with self._slot(HASHES_AT_ONCE + (WAITING_MAX if usual else WAITING_MAX // 2)):
             try:
                 return self._hasher.verify(stored or self._unmatched, password) and stored is not None
             except (VerificationError, InvalidHashError):

@@ -14,8 +14,8 @@ from app.replay.documents import load
 from app.replay.findings import ReplayResult
 from app.replay.types import TestCase
 
-READ = 500  # newest replays of a prompt
-REVIEWED = 50  # of them with verdicts of people
+REPLAYS_READ = 500  # newest replays of a prompt
+REVIEWED_MAX = 50  # of them with verdicts of people
 
 
 def labels_of(connection: Connection, prompt_id: int, cases: Mapping[int, TestCase]) -> dict[int, tuple[Labelled, ...]]:
@@ -23,9 +23,11 @@ def labels_of(connection: Connection, prompt_id: int, cases: Mapping[int, TestCa
 
     A label counts only while the test case has the text with which the person compared the answer.
     """
-    rows = replays.list_replays(connection, prompt_id=prompt_id, filters=ReplayFilter(), before_id=None, limit=READ)
+    rows = replays.list_replays(
+        connection, prompt_id=prompt_id, filters=ReplayFilter(), before_id=None, limit=REPLAYS_READ
+    )
     labels: defaultdict[int, list[Labelled]] = defaultdict(list)
-    for row in [row for row in rows if row.reviews and row.test_case_id in cases][:REVIEWED]:
+    for row in [row for row in rows if row.reviews and row.test_case_id in cases][:REVIEWED_MAX]:
         result = load(replays.result_of(connection, replay_id=row.id), ReplayResult)
         labels[row.test_case_id] += _labels(result, cases[row.test_case_id])
     return {test_case_id: tuple(dict.fromkeys(texts)) for test_case_id, texts in labels.items()}

@@ -25,9 +25,9 @@ from app.services.sessions.service import Session, SessionService
 from app.timestamps import ns_of
 
 Row = TypeVar("Row")
-PAGE = 100  # runs or sessions that one statement reads
+ROWS_PER_PAGE = 100  # runs or sessions that one statement reads
 # Test cases are read completely, and each may have 4 MiB.
-CASES_PAGE = 5
+CASES_PER_PAGE = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,11 +54,11 @@ class ExportService:
 
         def read(connection: Connection, last: SessionRow | None) -> list[SessionRow]:
             after = replace(within, after=(last.start_ns, last.id)) if last else within
-            return session_log.list_sessions(connection, after, limit=PAGE)
+            return session_log.list_sessions(connection, after, limit=ROWS_PER_PAGE)
 
         with self.database.read() as connection:
             book = self.sessions.prices.book(connection, project_id=project_id)
-        for row in self._all(read, PAGE):
+        for row in self._all(read, ROWS_PER_PAGE):
             with (
                 suppress(NotFound),  # removed meanwhile
                 self.sessions.opened(project_id=project_id, session_id=row.session_key.hex(), book=book) as session,
@@ -74,10 +74,15 @@ class ExportService:
         def read(connection: Connection, last: RunEntry | None) -> list[RunEntry]:
             before = (last.created_at, last.id) if last else None
             return page_of_runs(
-                connection, project_id=project_id, prompt_id=prompt_id, filters=within, after=before, limit=PAGE
+                connection,
+                project_id=project_id,
+                prompt_id=prompt_id,
+                filters=within,
+                after=before,
+                limit=ROWS_PER_PAGE,
             )
 
-        for entry in self._all(read, PAGE):
+        for entry in self._all(read, ROWS_PER_PAGE):
             with self.database.read() as connection:  # one by one, because the size of a run is unbounded
                 row = runs.find_run(connection, project_id=project_id, run_id=entry.id)
             if row is not None:
@@ -86,9 +91,9 @@ class ExportService:
     def of_test_cases(self, *, prompt_id: int) -> Iterator[CaseView]:
         def read(connection: Connection, last: TestCaseRow | None) -> list[TestCaseRow]:
             before_id = last.id if last else None
-            return cases.list_test_cases(connection, prompt_id=prompt_id, before_id=before_id, limit=CASES_PAGE)
+            return cases.list_test_cases(connection, prompt_id=prompt_id, before_id=before_id, limit=CASES_PER_PAGE)
 
-        return chain.from_iterable(map(self.test_cases.views, self._pages(read, CASES_PAGE)))
+        return chain.from_iterable(map(self.test_cases.views, self._pages(read, CASES_PER_PAGE)))
 
     def _all(self, read: Callable[[Connection, Row | None], Sequence[Row]], limit: int) -> Iterator[Row]:
         """Yield all rows; for `read` see `_pages`."""

@@ -33,7 +33,7 @@ from app.work.round_robin import RoundRobin
 log = structlog.get_logger(__name__)
 
 # Rows of a preview are counted up to this number only, so that the page answers within milliseconds.
-COUNTED = 10_001
+COUNTED_MAX = 10_001
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,12 +62,12 @@ class DataPolicyService:
         self.rules.forget(project_id)
 
     def expired(self, *, project_id: int, policy: DataPolicy) -> dict[str, int]:
-        """Count the rows that the policy would remove, by table, up to `COUNTED`; tables without any are left out."""
+        """Count the rows that the policy would remove, by table, up to `COUNTED_MAX`, without empty tables."""
         with self.database.read() as connection:
             now = earlier_now(connection, self.now())
             counts = {
                 table: removal.count_old(
-                    connection, table, project_id=project_id, before=now - timedelta(days), limit=COUNTED
+                    connection, table, project_id=project_id, before=now - timedelta(days), limit=COUNTED_MAX
                 )
                 for table, days in (("turns", policy.spans_days), *_days_of_tables(policy))
                 if days is not None

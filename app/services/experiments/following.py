@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from app.services.experiments.service import ExperimentProgress, ExperimentService, ExperimentView
 
-# The pause between two reads of the rows; if reading the last view was slow, `PAUSES` times its duration.
+# The pause between two reads of the rows; if reading the last view was slow, `PAUSE_FACTOR` times its duration.
 PAUSE_S = 1.0
-PAUSES = 10
+PAUSE_FACTOR = 10
 SILENCE_S = 10.0
 # After this time the client must connect again.
 LONGEST_S = 3600.0
@@ -37,7 +37,7 @@ class ExperimentFollower:
             if progress != seen:
                 seen, began = progress, self.monotonic()
                 view = self.experiments.get(project_id=project_id, experiment_id=experiment_id)
-                pause_s = max(self.pause_s, PAUSES * (self.monotonic() - began))
+                pause_s = max(self.pause_s, PAUSE_FACTOR * (self.monotonic() - began))
                 yield view
                 if view.row.finished:
                     return

@@ -22,9 +22,9 @@ from app.timestamps import Now
 
 SESSIONS_READ, DAYS = 2_000, timedelta(days=30)
 """The sessions that are compared with sentences: the newest ones, and the time before now in which they began."""
-OFFERED = 3
+OFFERED_MAX = 3
 """Sessions that are offered for a sentence."""
-COMPARED = 60
+COMPARED_MAX = 60
 """Sessions of a sentence of which the first different ones are offered."""
 WITHOUT_GUARD: frozenset[State] = frozenset({"unguarded", "inert"})
 QUOTED_MAX = 200
@@ -121,7 +121,7 @@ class GuardOffers:
 
 
 def _without(known: Collection[str], sessions: Iterable[OfferedSession]) -> list[OfferedSession]:
-    return [session for session in sessions if session.session_id not in known][:OFFERED]
+    return [session for session in sessions if session.session_id not in known][:OFFERED_MAX]
 
 
 def _with(previews: Mapping[str, str], sessions: Iterable[OfferedSession]) -> list[OfferedSession]:
@@ -131,7 +131,7 @@ def _with(previews: Mapping[str, str], sessions: Iterable[OfferedSession]) -> li
 def _different(sentence: str, samples: Sequence[Sample], words: CaseWords) -> list[OfferedSession]:
     """Return the sessions that a sentence is about, one for each order of tools with the same words."""
     kinds: dict[tuple[Sequence[str], Sequence[str]], OfferedSession] = {}
-    for session in most_relevant(sentence, words, COMPARED):
+    for session in most_relevant(sentence, words, COMPARED_MAX):
         sample = samples[session.index]
         kinds.setdefault((sample.scored.fingerprint.order, session.words), OfferedSession(sample.id, session.words))
     return [*kinds.values()]

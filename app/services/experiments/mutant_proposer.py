@@ -39,7 +39,7 @@ from app.services.replays.question_usage import AskedFor, QuestionUsage
 from app.timestamps import Now
 from app.values.storable import cut
 from app.values.structs import convert
-from app.work.sweeper import BATCH, Resending, Watch
+from app.work.sweeper import ROWS_PER_SWEEP, Resending, Watch
 
 log = structlog.get_logger(__name__)
 
@@ -197,7 +197,7 @@ class MutantSweeper:
     def sweep(self) -> list[ExperimentRow]:
         """Return the maps to send a message for; a claim that this process has seen for `STALE_S` is released."""
         with self.database.read() as connection:
-            rows = experiments.queued_maps(connection, limit=BATCH)
+            rows = experiments.queued_maps(connection, limit=ROWS_PER_SWEEP)
         asking = {row.id: question for row in rows if (question := open_question(row)) is not None}
         claims = [(id_, question.claim, question.next) for id_, question in asking.items() if question.claim]
         ages_s = self._claims.look(claims)

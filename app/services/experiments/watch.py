@@ -25,7 +25,7 @@ from app.services.replays.candidates import Candidate, CandidateContent
 from app.services.replays.frozen import FrozenCase
 from app.values.structs import convert
 
-REPEATS = 10
+REPEATS_DEFAULT = 10
 """Replays of each test case in a run, unless the schedule has another number."""
 REPORTED_MAX = 5
 """Models that the vendor reported in one run and that are stored."""
@@ -37,7 +37,7 @@ COMPARED_MAX = 100
 
 def run_of(schedule: ScheduleRow, version: Candidate) -> NewExperiment:
     """Return the experiment of a run: only the version, with fresh replays."""
-    least = schedule.repeats or REPEATS
+    least = schedule.repeats or REPEATS_DEFAULT
     return NewExperiment(
         candidate=version,
         baseline=None,

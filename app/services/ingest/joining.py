@@ -21,7 +21,7 @@ TURNS_MAX = 1_000
 BATCH_TURNS_MAX = 50_000
 """Turns that are read to be moved because of one batch; sessions that are left then stay as they are."""
 ANSWERS_AT_ONCE = 200
-PREFIX = 3
+PREFIX_CHARACTERS = 3
 """Characters that the ids of one vendor begin with, as in `resp_1`, unless all have one length, as UUIDs have."""
 
 Answer = tuple[int, str]
@@ -70,7 +70,7 @@ def _may_follow(facts: TurnFacts) -> bool:
     if not facts.response:
         return facts.errors > 0
     (_, conversation), (_, response) = facts.conversation, facts.response
-    return len(conversation) == len(response) or conversation[:PREFIX] == response[:PREFIX]
+    return len(conversation) == len(response) or conversation[:PREFIX_CHARACTERS] == response[:PREFIX_CHARACTERS]
 
 
 def _answered(connection: Connection, project_id: int, parts: Sequence[TurnPart]) -> dict[Answer, int]:

@@ -43,13 +43,13 @@ SESSIONS_AT_ONCE = 100
 NAMES_PER_DAY = 300
 """Pairs of a version and a model that have figures on a day of a prompt. A month of them is read by one request."""
 # Sessions with at most this many turns are short: the turns of several short sessions are read together.
-SHORT = 20
+SHORT_TURNS_MAX = 20
 TURNS_PER_COUNT = 2_000
 """Turns that one count reads: other organizations wait for it. A session of more turns is counted by itself."""
 TURNS_AT_ONCE = 100
 """Turns of several short sessions of which the facts are in memory at once."""
-LONG, REST = 1_000, 20
-"""After a session of more than `LONG` turns was counted, its next count waits `REST` times as long as this one took."""
+LONG_TURNS, REST_FACTOR = 1_000, 20
+"""A session of more than `LONG_TURNS` turns is counted again after `REST_FACTOR` times the time that this needed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +109,9 @@ class InsightCounter:
     def _counted(self, row: SessionRow, facts: Iterable[TurnFacts], book: PriceBook) -> CountedSession:
         begin = self.monotonic()
         counted, calls = figures.count(of_unix_ns(row.start_ns).date(), facts, book)
-        if row.turns > LONG:
+        if row.turns > LONG_TURNS:
             end = self.monotonic()
-            self._rests[row.session_key] = end + REST * (end - begin)
+            self._rests[row.session_key] = end + REST_FACTOR * (end - begin)
         return CountedSession(row, counted, calls.lines)
 
     def _store(
@@ -152,13 +152,13 @@ def _with_facts(
     connection: Connection, project_id: int, rows: Sequence[SessionRow]
 ) -> Iterator[tuple[SessionRow, Iterable[TurnFacts]]]:
     """Yield the sessions with the facts of their turns; the turns of short sessions are read together."""
-    for piece in by_size([row for row in rows if row.turns <= SHORT], attrgetter("turns"), TURNS_AT_ONCE):
+    for piece in by_size([row for row in rows if row.turns <= SHORT_TURNS_MAX], attrgetter("turns"), TURNS_AT_ONCE):
         of_short: dict[bytes, list[TurnFacts]] = {row.session_key: [] for row in piece}
         for turn in turns.list_turns(connection, project_id=project_id, session_keys=list(of_short)):
             of_short[turn.session_key].append(load(turn.facts))
         yield from ((row, of_short.pop(row.session_key)) for row in piece)
     for row in rows:
-        if row.turns > SHORT:
+        if row.turns > SHORT_TURNS_MAX:
             yield row, _facts(connection, project_id, row.session_key)
 
 

@@ -31,7 +31,7 @@ DEMO: dict[str, Any] = orjson.loads(Path(__file__).with_name("demo.json").read_b
 PROMPT = convert(DEMO["prompt"], NewPrompt)
 CONVERSATION: str = DEMO["conversation"]
 # The demo's session is looked for among this many of the prompt's newest sessions.
-SESSIONS = 1000
+SESSIONS_SEARCHED = 1000
 
 
 def export(prompt_id: int, *, start_ns: int) -> bytes:
@@ -87,5 +87,5 @@ class DemoSession:
         if receipt.outcome != "stored":
             raise Unavailable(f"The demo session could not be stored: {receipt.message}")
         with self.database.read() as connection:
-            rows = session_log.list_sessions(connection, session_log.SessionRange(prompt_id), limit=SESSIONS)
+            rows = session_log.list_sessions(connection, session_log.SessionRange(prompt_id), limit=SESSIONS_SEARCHED)
         return next(row.session_key.hex() for row in rows if row.conversation_id == CONVERSATION)

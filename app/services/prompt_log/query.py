@@ -20,10 +20,10 @@ from app.services.sessions.service import SessionSummary, summarise
 from app.timestamps import EPOCH, NS_PER_MS, ns_of
 
 # Summaries that a search has in memory at once.
-SUMMARIES = 100
+SUMMARIES_AT_ONCE = 100
 # Longer than any session, and databases can compare it with integers.
 LONGEST_NS = 2.0**63
-COUNTED = 1_000
+COUNTED_MAX = 1_000
 """Log entries of each kind are counted up to this number."""
 
 
@@ -203,12 +203,12 @@ class LogQuery:
         )
 
     def count(self, connection: Connection) -> int:
-        """Return the number of entries between the times of the filter, at most `COUNTED` of each kind."""
+        """Return the number of entries between the times of the filter, at most `COUNTED_MAX` of each kind."""
         count = 0
         if self.filter.has_runs:
-            count += count_runs(connection, prompt_id=self.prompt_id, filters=self.filter, most=COUNTED)
+            count += count_runs(connection, prompt_id=self.prompt_id, filters=self.filter, most=COUNTED_MAX)
         if self.filter.has_sessions:
-            count += session_log.count_sessions(connection, self.sessions, most=COUNTED)
+            count += session_log.count_sessions(connection, self.sessions, most=COUNTED_MAX)
         return count
 
     def window(self, connection: Connection, size: int) -> tuple[LogQuery, LogQuery | None]:

@@ -17,8 +17,8 @@ from app.models.run_log import RunEntry
 from app.pagination import ListPage, page_by_id
 from app.services.language_models.prices import PriceService
 from app.services.prompt_log.query import (
-    COUNTED,
-    SUMMARIES,
+    COUNTED_MAX,
+    SUMMARIES_AT_ONCE,
     Entry,
     LogFilter,
     LogPosition,
@@ -27,7 +27,7 @@ from app.services.prompt_log.query import (
     duration_ms_of,
 )
 from app.services.prompt_log.words import IsOver, LogWords
-from app.services.search.scanning import SEARCH_S, SORTED_MAX, WINDOW, Position, Scan, Tick, over_after
+from app.services.search.scanning import SEARCH_S, SORTED_MAX, WINDOW_ENTRIES, Position, Scan, Tick, over_after
 from app.services.search.service import SearchService
 
 LogSort = Literal["time", "oldest", "duration", "cost", "errors"]
@@ -65,7 +65,7 @@ class LogScan(Scan[Entry]):
             yield query.entries(self.connection, query.rows(self.connection, self.limit + 1)), None
             return
         is_over = over_after(self.tick, SEARCH_S)
-        size = min(self.window, SUMMARIES) if self.by_value or query.filter.of_summaries else self.window
+        size = min(self.window, SUMMARIES_AT_ONCE) if self.by_value or query.filter.of_summaries else self.window
         rest: LogQuery | None = query
         while rest:
             part, rest = rest.window(self.connection, size)
@@ -111,7 +111,7 @@ class LogService:
     database: Database
     prices: PriceService
     search: SearchService
-    window: int = WINDOW
+    window: int = WINDOW_ENTRIES
     tick: Tick = time.monotonic
 
     def page(
@@ -154,14 +154,14 @@ class LogService:
         return replace(query, session_keys=keys), words
 
     def count(self, *, project_id: int, prompt_id: int, filters: LogFilter) -> int | None:
-        """Return the number of entries; None beyond `COUNTED`, or if only a search could count them."""
+        """Return the number of entries; None beyond `COUNTED_MAX`, or if only a search could count them."""
         if filters.sparse:
             return None
         query = LogQuery(project_id, prompt_id, filters, None)
         with self.database.read() as connection:
             query.check(connection)
             count = query.count(connection)
-        return count if count < COUNTED else None
+        return count if count < COUNTED_MAX else None
 
     def rejected(
         self,

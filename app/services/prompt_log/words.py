@@ -9,7 +9,7 @@ from typing import Literal
 from sqlalchemy import Connection
 
 from app.models import run_log
-from app.models.run_log import EXCERPT, RunEntry
+from app.models.run_log import EXCERPT_MAX, RunEntry
 from app.models.sessions import SessionRow
 from app.search.query import Query
 from app.services.prompt_log.query import Entry, LogPosition, Row
@@ -91,7 +91,7 @@ class LogWords:
         for start in range(0, len(runs), READ_AT_ONCE):
             piece = runs[start : start + READ_AT_ONCE]
             excerpts = {run.id: (run.question, run.answer or "") for run in piece}
-            cut = [id_ for id_, texts in excerpts.items() if max(map(len, texts)) >= EXCERPT]
+            cut = [id_ for id_, texts in excerpts.items() if max(map(len, texts)) >= EXCERPT_MAX]
             whole = run_log.texts_of(connection, project_id=project_id, run_ids=cut, most=TEXT_MAX) if cut else {}
             for index, run in enumerate(piece, start):
                 if index and is_over():

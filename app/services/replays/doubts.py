@@ -10,7 +10,7 @@ from app.models.scores import ScoreRow
 from app.services.sessions.service import Session
 from app.sessions.types import Turn
 
-LOW = 0.5
+LOW_SCORE = 0.5
 """Scores below this value are low. False counts as 0, true as 1."""
 DOUBTS_MAX = 100
 SHOWN_MAX = 200
@@ -35,7 +35,7 @@ def doubts_of(session: Session) -> list[Doubt]:
 
 
 def is_low(score: ScoreRow) -> bool:
-    return score.value is not None and score.value < LOW
+    return score.value is not None and score.value < LOW_SCORE
 
 
 def _scores(session: Session) -> Iterator[Doubt]:

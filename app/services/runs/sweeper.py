@@ -13,7 +13,7 @@ from app.models.idempotency_keys import delete_expired_keys
 from app.services.runs.claims import KEY_TTL, RUN_WORK
 from app.services.runs.ending import RunEnding
 from app.services.runs.outcome import EXPIRED
-from app.work.sweeper import BATCH, Sweeper
+from app.work.sweeper import ROWS_PER_SWEEP, Sweeper
 from app.work.table import Claim
 
 log = structlog.get_logger(__name__)
@@ -36,7 +36,7 @@ class RunSweeper(Sweeper):
 
     def _delete_expired_keys(self, connection: Connection) -> None:
         before = earlier_now(connection, self.now()) - KEY_TTL
-        delete_expired_keys(connection, before=before, limit=BATCH)
+        delete_expired_keys(connection, before=before, limit=ROWS_PER_SWEEP)
 
     def _interrupt(self, claim: Claim) -> bool:
         marked = self.ending.interrupt(claim)

@@ -17,7 +17,7 @@ from app.models import bulk, log_records, search, spans
 from app.models.search import Block, IndexedTurn
 from app.models.spans import StoredSpanRow, TurnKey
 from app.otlp.logs import events_of
-from app.search.blocks import ALL, with_turns
+from app.search.blocks import ALL_TURNS, with_turns
 from app.search.words import word_set
 from app.services.search.order import BlockOrder
 from app.services.search.turn_sizes import first_spans, last_rows, sizes_of
@@ -98,7 +98,7 @@ class SearchIndexer:
         buckets = search.stored_buckets(connection, block)
         stored = {bucket: lines for bucket, lines in buckets.items() if lines is not None}
         if damaged := len(stored) < len(buckets):
-            turns, stored = ALL, {}
+            turns, stored = ALL_TURNS, {}
         reading = self._read(connection, block, turns)
         changed = with_turns(stored, reading.read, reading.words, reading.unindexed)
         if damaged:

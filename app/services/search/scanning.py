@@ -21,7 +21,7 @@ Parts = Iterable[tuple[Sequence[E], Position | None]]
 Tick = Callable[[], float]
 """Returns monotonic seconds."""
 
-WINDOW = 1_000
+WINDOW_ENTRIES = 1_000
 """Entries that are read together."""
 SEARCH_S = 0.5
 SORTED_MAX = 1_000

@@ -16,7 +16,7 @@ from app.errors import Invalid
 from app.models import bulk, search, session_list, sessions
 from app.models.search import IndexedTurn
 from app.models.spans import TurnKey
-from app.search.blocks import ALL, TURNS, needed, turns_with, unindexed_in
+from app.search.blocks import ALL_TURNS, TURNS_PER_BLOCK, needed, turns_with, unindexed_in
 from app.search.query import Query, Term, parse
 from app.services.search.indexing import (
     BYTES_AT_ONCE,
@@ -31,7 +31,7 @@ from app.services.search.turn_sizes import sizes_of
 from app.sessions.turn_texts import Kind, LoneTurn, TurnText, texts_in
 from app.values.budget import OverBudget, WorkBudget
 
-RARE = 1_000
+RARE_TURNS_MAX = 1_000
 """Matching turns are looked up by their ids up to this number; beyond it the lists are read and filtered."""
 FIND_S = 0.25
 FIRST_BLOCKS, BLOCKS_AT_ONCE = 50, 250
@@ -42,7 +42,7 @@ LISTED_MAX, SEARCHED_MAX = 10_000, 50_000
 """Turns of sessions that are listed together, and turns of one session that are searched: the first ones."""
 UNDECIDED_BYTES = 4 * 1024 * 1024
 """Bytes of turns that are read even when the time is over. Then the first session is listed without a hit."""
-AROUND = 60
+CHARACTERS_AROUND = 60
 """Characters of a hit's text before and after the words, and at most as many of the words themselves."""
 
 Places = tuple[tuple[int, int], ...]
@@ -106,8 +106,10 @@ class SearchService:
             except OverBudget:
                 return None
             limit = BLOCKS_AT_ONCE
-            turn_ids += (block * TURNS + index for block, turns in blocks.items() for index in _indices(turns))
-            if len(turn_ids) > RARE or (below is not None and self.monotonic() >= until):
+            turn_ids += (
+                block * TURNS_PER_BLOCK + index for block, turns in blocks.items() for index in _indices(turns)
+            )
+            if len(turn_ids) > RARE_TURNS_MAX or (below is not None and self.monotonic() >= until):
                 return None
             if below is None:
                 turns = search.turns_by_id(connection, project_id=project_id, ids=turn_ids)
@@ -197,7 +199,7 @@ class SearchService:
         listed = search.turns_of_sessions(
             connection, project_id=project_id, session_keys=session_keys, limit=SEARCHED_MAX
         )
-        sets = dict.fromkeys({turn.place[0] for turn in listed}, ALL)
+        sets = dict.fromkeys({turn.place[0] for turn in listed}, ALL_TURNS)
         unindexed: Sets = defaultdict(int)
         budget = WorkBudget(WORDS_MAX)
         for bucket, terms in needed(query).items():
@@ -233,12 +235,12 @@ class SearchService:
             for block, words in self._words(connection, project_id, bucket, sizes, budget):
                 met[block] = _meet(terms, words)
                 if unindexed is not None:
-                    unindexed[block] |= ALL if words is None else unindexed_in(words)
+                    unindexed[block] |= ALL_TURNS if words is None else unindexed_in(words)
         except OverBudget:
             if unindexed is None:
                 raise
-            unindexed |= dict.fromkeys(sets.keys() - met.keys(), ALL)
-        narrowed = {block: turns & met.get(block, ALL) for block, turns in sets.items()}
+            unindexed |= dict.fromkeys(sets.keys() - met.keys(), ALL_TURNS)
+        narrowed = {block: turns & met.get(block, ALL_TURNS) for block, turns in sets.items()}
         return {block: turns for block, turns in narrowed.items() if turns}
 
     def _words(
@@ -304,11 +306,11 @@ def _texts(turn: LoneTurn | None) -> list[TurnText]:
 
 def _meet(terms: Iterable[Term], words: bytes | None) -> int:
     """Return the set of turns that may meet the terms of a bucket; all turns if its words are damaged."""
-    return ALL if words is None else reduce(and_, (turns_with(term, words) for term in terms))
+    return ALL_TURNS if words is None else reduce(and_, (turns_with(term, words) for term in terms))
 
 
 def _indices(turns: int) -> Iterator[int]:
-    return (index for index in range(TURNS) if turns >> index & 1)
+    return (index for index in range(TURNS_PER_BLOCK) if turns >> index & 1)
 
 
 def _first_hit(query: Query, turn: FoundTurn, texts: Iterable[TurnText]) -> Hit | None:
@@ -322,9 +324,12 @@ def _hit(query: Query, turn: FoundTurn, text: TurnText) -> Hit | None:
 
 def part_with(query: Query, text: str) -> tuple[str, Places] | None:
     """Return the excerpt around the first words of a query, and their places in it; None without any."""
-    places = query.places_in(text, reach=2 * AROUND)
+    places = query.places_in(text, reach=2 * CHARACTERS_AROUND)
     if not places:
         return None
-    begin, end = max(0, places[0][0] - AROUND), min(places[0][1], places[0][0] + AROUND) + AROUND
+    begin, end = (
+        max(0, places[0][0] - CHARACTERS_AROUND),
+        min(places[0][1], places[0][0] + CHARACTERS_AROUND) + CHARACTERS_AROUND,
+    )
     cut = ((start, min(stop, end)) for start, stop in places)
     return text[begin:end], tuple((start - begin, stop - begin) for start, stop in cut if start < stop)

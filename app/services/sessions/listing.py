@@ -20,7 +20,7 @@ from app.prices.book import PriceBook
 from app.prices.types import NOTHING, Bill
 from app.search.query import Query
 from app.services.language_models.prices import PriceService
-from app.services.search.scanning import SEARCH_S, WINDOW, Position, Scan, Tick, over_after
+from app.services.search.scanning import SEARCH_S, WINDOW_ENTRIES, Position, Scan, Tick, over_after
 from app.services.search.service import FoundTurn, Hit, SearchService
 from app.services.sessions.bills import bills_of
 from app.services.sessions.filters import SessionFilter, stored_conditions
@@ -181,7 +181,7 @@ class SessionListService:
     now: Now
     prices: PriceService
     search: SearchService
-    window: int = WINDOW
+    window: int = WINDOW_ENTRIES
     tick: Tick = time.monotonic
 
     def page(
@@ -278,4 +278,4 @@ def _at_once(conditions: Conditions) -> int:
     """Return the number of sessions that are read at once."""
     if conditions.query is not None:
         return SEARCHED_AT_ONCE if conditions.query.is_exact else READ_AT_ONCE
-    return WINDOW if conditions.cost == Range() else PRICED_AT_ONCE
+    return WINDOW_ENTRIES if conditions.cost == Range() else PRICED_AT_ONCE

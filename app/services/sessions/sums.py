@@ -26,7 +26,7 @@ TURNS_IN_MEMORY = 10
 ATTEMPTS = 3
 CHANGED_MAX = 2_000
 """Turns of blocks that have changed which are read while the session is locked."""
-LONG, REST = 1_000, 20
+LONG_TURNS, REST_FACTOR = 1_000, 20
 """A session of more turns is added up again after so many times the time that it needed."""
 
 
@@ -83,9 +83,9 @@ class SessionSumService:
                 blocks.update(connection)
             if stored is None or database.retrying(partial(_put, mark=stored.uncounted, blocks=blocks)):
                 break
-        if blocks.turns > LONG:
+        if blocks.turns > LONG_TURNS:
             end = self.monotonic()
-            self._rests[key] = end + REST * (end - begin)
+            self._rests[key] = end + REST_FACTOR * (end - begin)
 
 
 @dataclass(slots=True)

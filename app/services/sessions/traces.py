@@ -24,7 +24,7 @@ from app.sessions.outlines import TurnOutline, load_outline
 
 NO_TURN = "The session has no such turn."
 # Turns, and spans, of a part; a turn with more spans is a separate part.
-TURNS, SPANS = 10, 120
+PART_TURNS, PART_SPANS = 10, 120
 _SPAN_ID = re.compile(r"[0-9a-f]{16}")
 READ_MAX = 20_000
 """Spans of a turn that are read to find those of a piece; of more these that were stored first."""
@@ -81,17 +81,17 @@ class NearbyTraces:
     def bounds(self, index: int) -> tuple[int, int]:
         """Return the indices of the part with the trace at an index, the last one exclusive.
 
-        Parts begin at each multiple of `TURNS`, so that nothing has to be read before them.
+        Parts begin at each multiple of `PART_TURNS`, so that nothing has to be read before them.
         """
-        begin = index // TURNS * TURNS
+        begin = index // PART_TURNS * PART_TURNS
         start, count = begin, 0
-        for place, outline in enumerate(self.outlines[begin - self.start :][:TURNS], begin):
-            if place > start and count + outline.span_count > SPANS:
+        for place, outline in enumerate(self.outlines[begin - self.start :][:PART_TURNS], begin):
+            if place > start and count + outline.span_count > PART_SPANS:
                 if place > index:
                     return start, place
                 start, count = place, 0
             count += outline.span_count
-        return start, min(begin + TURNS, self.start + len(self.outlines))
+        return start, min(begin + PART_TURNS, self.start + len(self.outlines))
 
     def numbers_with(self, session: Session, start: int, end: int) -> tuple[int, ...]:
         """Return the number of each trace's first turn, and that of a turn after the last one.
@@ -108,7 +108,7 @@ class NearbyTraces:
 
     def is_large(self, index: int) -> bool:
         """Return whether the turn is built a piece at a time; it is a part of the session by itself."""
-        return self._outline(index).span_count > pieces.SPANS
+        return self._outline(index).span_count > pieces.PIECE_SPANS
 
     def _outline(self, index: int) -> TurnOutline:
         place = index - self.start

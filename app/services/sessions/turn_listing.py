@@ -21,7 +21,7 @@ from app.services.sessions.service import (
     require_session,
     summarise,
 )
-from app.services.sessions.traces import NO_TURN, TURNS, NearbyTraces, StoredSession
+from app.services.sessions.traces import NO_TURN, PART_TURNS, NearbyTraces, StoredSession
 from app.sessions import pieces
 from app.sessions.outlines import TurnOutline
 from app.sessions.types import ShownSpan, Turn
@@ -29,7 +29,7 @@ from app.sessions.types import ShownSpan, Turn
 T = TypeVar("T")
 
 NO_SPAN = "The session has no such span."
-OUTLINED = 1_000
+OUTLINED_TURNS = 1_000
 """Turns around a part of which the outlines are read, for the timeline and the next turns with errors."""
 
 
@@ -92,8 +92,8 @@ class SessionPartService:
 
         def read(stored: StoredSession) -> SessionPart:
             index, total = _require_index(stored.numbers, turn), stored.numbers.traces
-            first = max(0, min(index - OUTLINED // 2, total - OUTLINED))
-            traces = stored.traces(first // TURNS * TURNS, first + OUTLINED)
+            first = max(0, min(index - OUTLINED_TURNS // 2, total - OUTLINED_TURNS))
+            traces = stored.traces(first // PART_TURNS * PART_TURNS, first + OUTLINED_TURNS)
             start, end = traces.bounds(index)
             count = 1
             if total and traces.is_large(start):
@@ -165,7 +165,7 @@ def _with_span(traces: NearbyTraces, index: int, span_id: str) -> Session:
     read = traces.read(index)
     ids = [span.span_id.hex() for span in read.spans]
     place = ids.index(span_id) if span_id in ids else 0
-    return traces.piece(index, read, place // pieces.SPANS + 1)
+    return traces.piece(index, read, place // pieces.PIECE_SPANS + 1)
 
 
 def _shown(session: Session, span_id: str) -> ShownSpan | None:

@@ -33,7 +33,7 @@ from app.models.findings import FindingState
 from app.models.organizations import Member
 from app.models.prompts import require_head
 from app.models.queries import insert_row, update_rows
-from app.services.replays.doubts import LOW
+from app.services.replays.doubts import LOW_SCORE
 from app.services.suites.coverage import experiments_of
 from app.services.suites.known_findings import KNOWN_MAX, FindingKeeper, SeenFinding, make_room
 from app.services.suites.prompt_findings import DecidedFindings, FindingList, FindingView, PromptFinding, finding_of
@@ -223,7 +223,7 @@ class FindingService:
         names: dict[str, tuple[list[str], list[str]]] = defaultdict(lambda: ([], []))
         with self.database.read() as connection:
             for key, source, name in session_samples.low_scores(
-                connection, project_id=project_id, session_keys=keys, below=LOW
+                connection, project_id=project_id, session_keys=keys, below=LOW_SCORE
             ):
                 names[key.hex()][source != "check"].append(name)
         return {id_: LowScores(*(min(of_source, default=None) for of_source in both)) for id_, both in names.items()}

@@ -20,7 +20,7 @@ from app.models import session_samples
 from app.models.session_samples import SampleRow
 from app.replay.effects import resolve
 from app.replay.types import ToolRules
-from app.services.replays.doubts import LOW
+from app.services.replays.doubts import LOW_SCORE
 from app.services.sessions.reading import LargeReads
 from app.suites.features import Effects, ScoredFingerprint
 from app.suites.fingerprints import load
@@ -134,7 +134,7 @@ def _read_sessions(
     kept = session_samples.list_samples(connection, **which, limit=fitting) if fitting else []
     made = [row for row in kept if row.fingerprint is not None]
     keys = [row.session_key for row in made]
-    scored = session_samples.low_scores(connection, project_id=project_id, session_keys=keys, below=LOW)
+    scored = session_samples.low_scores(connection, project_id=project_id, session_keys=keys, below=LOW_SCORE)
     low = {key for key, _, _ in scored}
     samples = [_sample(row, row.fingerprint, row.session_key in low) for row in made if row.fingerprint is not None]
     read = ReadSessions(samples, len(kept) - len(made), len(totals) - fitting, len(sizes) > fitting)

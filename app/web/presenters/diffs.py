@@ -18,7 +18,7 @@ from app.replay.matching import longest_common_subsequence
 from app.values.budget import OverBudget, WorkBudget
 from app.web.filters import indented
 
-CONTEXT = 3
+CONTEXT_LINES = 3
 # Characters of a line. Words of longer lines are not compared.
 LINE_MAX = 4_000
 # Steps of the search for unique elements, in stretches within stretches.
@@ -101,8 +101,8 @@ def _runs(pairs: Sequence[Pair], left_end: int, right_end: int) -> Iterator[tupl
 
 def _equal(lines: list[str], left_at: int, right_at: int, *, last: bool) -> Iterator[DiffRow]:
     """Yield rows of equal lines: a few lines before and after a change, the others folded."""
-    before = 0 if left_at == right_at == 0 else CONTEXT
-    after = len(lines) - (0 if last else CONTEXT)
+    before = 0 if left_at == right_at == 0 else CONTEXT_LINES
+    after = len(lines) - (0 if last else CONTEXT_LINES)
     for index, line in enumerate(lines):
         if before <= index < after and after - before > 1:
             if index == before:

@@ -11,7 +11,7 @@ from reprise_formats.experiment_summary import Json, failing
 
 from app.web.presenters.replay_findings import Trouble, first_trouble
 
-CASES, REPLAYS, REASONS = 5, 6, 3
+CASES_MAX, REPLAYS_MAX, REASONS_MAX = 5, 6, 3
 """The most test cases with reasons, failing replays that are read of each, and reasons shown of each."""
 RESULT_BYTES = 4 * 1024 * 1024
 """No further result is read after so many bytes of results."""
@@ -40,8 +40,8 @@ def failures_of(
 
 
 def _failing(cases: Iterable[Json]) -> dict[tuple[int, str | None], list[int]]:
-    ids = {(case["testCaseId"], case.get("variant")): [*failing(case["candidate"])[:REPLAYS]] for case in cases}
-    return dict([(key, replay_ids) for key, replay_ids in ids.items() if replay_ids][:CASES])
+    ids = {(case["testCaseId"], case.get("variant")): [*failing(case["candidate"])[:REPLAYS_MAX]] for case in cases}
+    return dict([(key, replay_ids) for key, replay_ids in ids.items() if replay_ids][:CASES_MAX])
 
 
 def _failures(replay_ids: Iterable[int], results: Mapping[int, Mapping[str, Any]]) -> list[Failure]:
@@ -51,5 +51,5 @@ def _failures(replay_ids: Iterable[int], results: Mapping[int, Mapping[str, Any]
         if trouble := first_trouble(results.get(replay_id, {})):
             by_reason[trouble.title, trouble.reason].append((replay_id, trouble))
             read += 1
-    ranked = sorted(by_reason.values(), key=len, reverse=True)[:REASONS]
+    ranked = sorted(by_reason.values(), key=len, reverse=True)[:REASONS_MAX]
     return [Failure(replays[0][1], replays[0][0], len(replays), read) for replays in ranked]

@@ -11,7 +11,7 @@ from reprise_formats.replay_steps import next_step
 
 from app.web.presenters.replay_parts import places_of
 
-FIRST = 3
+FIRST_FINDINGS = 3
 """Findings at the top of the page; the step has all."""
 _OUTCOMES = {"failed": "It failed", "needs_review": "A person must decide"}
 

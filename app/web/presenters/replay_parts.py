@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 # Steps of a part, and bytes of their JSON. A larger step is a part by itself.
-STEPS, BYTES = 100, 300_000
+PART_STEPS, PART_BYTES = 100, 300_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ def _parts(places: Iterator[StepPlace]) -> Iterator[list[StepPlace]]:
     size = 0
     for place in places:
         place_size = len(orjson.dumps(place.step))
-        if part and (len(part) >= STEPS or size + place_size > BYTES):
+        if part and (len(part) >= PART_STEPS or size + place_size > PART_BYTES):
             yield part
             part, size = [], 0
         part.append(place)

@@ -15,7 +15,7 @@ from app.web.presenters.replay_parts import StepPlace, places_of
 # A call of these kinds has no recorded step, unless the recording answered it in spite of the rule.
 BESIDES = frozenset({"extra_write", "extra_read", "never", "max_calls", "repeated_write"})
 # Violations that the page lists. Each step also shows its kinds.
-LISTED = 100
+LISTED_MAX = 100
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from app.web.presenters.session_files import ShownFile, shown_files
 DEPTH_MAX = 4
 BARS = {**dict.fromkeys(MODEL_CALLS, "chat"), "execute_tool": "tool"}
 """The kinds of bars in the timeline by the operations of spans."""
-LOW = 0.5
+LOW_SCORE = 0.5
 """For scores below this value the page suggests a test case. False counts as 0, true as 1."""
 # Turns in a timeline: a browser needs half a second for 500.
 LINES_MAX = 200
@@ -107,7 +107,7 @@ def _by_place(entries: Entries, scores: Iterable[ScoreRow]) -> Scores:
 
 def low_scores(session: Session) -> list[str]:
     """Return the names of low scores without repetition."""
-    return sorted({score.name for score in session.scores if score.value is not None and score.value < LOW})
+    return sorted({score.name for score in session.scores if score.value is not None and score.value < LOW_SCORE})
 
 
 def conversation(turn: Turn) -> Entries:

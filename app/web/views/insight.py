@@ -24,7 +24,7 @@ from app.web.visit import Visit
 
 GROUPS: list[tuple[GroupBy, str]] = [("version", "Version"), ("label", "Label"), ("model", "Model"), ("day", "Day")]
 PERIODS = [("7", "Last 7 days"), ("30", "Last 30 days"), ("90", "Last 90 days")]
-SHOWN, CHOICES = 50, 100
+SHOWN_MAX, CHOICES_MAX = 50, 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +53,14 @@ class PromptInsightPage(PromptPage):
         groups = by_version
         if query.by != "version":
             groups = self.services.insight.read(**which, filters=query.filters, group_by=query.by)
-        choices = _in_order([group.key for group in by_version if group.key], named)[:CHOICES]
+        choices = _in_order([group.key for group in by_version if group.key], named)[:CHOICES_MAX]
         pair = _pair(visit.query, choices)
         return show(
             "insight.html",
             head=head,
             query=query,
-            groups=[(group, _failing(visit.base, prompt_id, query, group.key)) for group in groups[:SHOWN]],
-            more=len(groups) - SHOWN,
+            groups=[(group, _failing(visit.base, prompt_id, query, group.key)) for group in groups[:SHOWN_MAX]],
+            more=len(groups) - SHOWN_MAX,
             daily=_daily(groups, query.filters) if query.by == "day" else None,
             by_label=dict(GROUPS)[query.by],
             named=named,

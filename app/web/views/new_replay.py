@@ -18,7 +18,7 @@ from app.web.presenters.case_faults import FaultFields, faults_body, single_faul
 from app.web.presenters.experiment_form import JUDGES
 from app.web.visit import Visit
 
-ROWS = 3
+ROWS_DEFAULT = 3
 """Rows of faults in the form, if no more were sent."""
 
 
@@ -37,7 +37,7 @@ class ReplayTestCase(PromptPage):
             id=row.id,
             name=row.name,
             tools=list(dict.fromkeys(step.name for step in calls)),
-            rows=[*sent, *[FaultFields()] * (ROWS - len(sent))],
+            rows=[*sent, *[FaultFields()] * (ROWS_DEFAULT - len(sent))],
             kinds=[*labels.FAULTS.items()],
             judges=JUDGES,
         )

@@ -18,9 +18,9 @@ from app.services.replays.history import BatchEntry
 from app.services.replays.views import ReplayView as ReplayDetails
 from app.web.page import PromptPage, Redirect, Reply, confirm, show
 from app.web.presenters.replay import batch_progress, batch_title, shown_turns
-from app.web.presenters.replay_findings import FIRST, first_trouble
+from app.web.presenters.replay_findings import FIRST_FINDINGS, first_trouble
 from app.web.presenters.replay_parts import ReplayPart, part_of
-from app.web.presenters.replay_violations import LISTED, kinds_by_anchor, placed_violations
+from app.web.presenters.replay_violations import LISTED_MAX, kinds_by_anchor, placed_violations
 from app.web.visit import Visit
 
 
@@ -44,10 +44,10 @@ class ReplayPage(PromptPage):
             experiment_id=self.services.replay_history.experiment_id(replay.row),
             together=self.services.replay_history.count_batch(replay.row),
             result=result,
-            violations=violations[:LISTED],
-            more_violations=len(violations[LISTED:]),
+            violations=violations[:LISTED_MAX],
+            more_violations=len(violations[LISTED_MAX:]),
             trouble=None if violations else first_trouble(result, "program" if replay.row.external else "draft"),
-            first_findings=FIRST,
+            first_findings=FIRST_FINDINGS,
             part=part,
             here={place.anchor for place in part.places},
             turns=shown_turns(part, kinds_by_anchor(violations), self._case(visit, replay)),

@@ -16,7 +16,7 @@ from app.schemas.base import load
 from app.schemas.organization import DataPolicySchema
 from app.services.accounts.keys import ADMIN, DEFAULT_SCOPES
 from app.services.accounts.projects import checked_name
-from app.services.data.removal import COUNTED
+from app.services.data.removal import COUNTED_MAX
 from app.web.forms import Form, checked_choice
 from app.web.page import PAGE_SIZE, Redirect, Reply, SettingsPage, confirm, show
 from app.web.views.settings_alerts import METRICS
@@ -261,7 +261,7 @@ class DataPolicySettings(SettingsPage):
 
 
 def _counted(count: int, noun: str) -> str:
-    return plural(count, noun) if count < COUNTED else f"more than {plural(COUNTED - 1, noun)}"
+    return plural(count, noun) if count < COUNTED_MAX else f"more than {plural(COUNTED_MAX - 1, noun)}"
 
 
 def sent_rules(form: Form) -> Rules:

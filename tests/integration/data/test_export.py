@@ -70,13 +70,13 @@ def test_an_export_of_test_cases_reads_the_draft_once_for_each_page(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = everything(world)
-    for number in range(service.CASES_PAGE):
+    for number in range(service.CASES_PER_PAGE):
         copied = world.post(f"/api/v1/test-cases/{made['test_case_id']}/copy", json={"name": f"Copy {number}"})
         assert copied.status_code == 201
     parsed = Mock(wraps=replayed_cases.parse_config)
     monkeypatch.setattr(replayed_cases, "parse_config", parsed)
 
-    assert len(exported(world, "test-cases", made["prompt_id"])) == service.CASES_PAGE + 1
+    assert len(exported(world, "test-cases", made["prompt_id"])) == service.CASES_PER_PAGE + 1
     assert parsed.call_count == 2
 
 
@@ -89,15 +89,15 @@ def test_it_is_a_file_of_json_lines(world: World) -> None:
 
 
 def test_every_page_is_exported_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service, "PAGE", 3)
+    monkeypatch.setattr(service, "ROWS_PER_PAGE", 3)
     prompt_id = seven_sessions(world)
     ids = [record["id"] for record in exported(world, "sessions", prompt_id)]
     assert len(ids) == len(set(ids)) == 7
 
 
 def test_test_cases_and_runs_go_over_pages_too(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service, "PAGE", 2)
-    monkeypatch.setattr(service, "CASES_PAGE", 2)
+    monkeypatch.setattr(service, "ROWS_PER_PAGE", 2)
+    monkeypatch.setattr(service, "CASES_PER_PAGE", 2)
     made = everything(world)
     for place in range(4):
         world.post(f"/api/v1/test-cases/{made['test_case_id']}/copy", json={})
@@ -144,7 +144,7 @@ def test_a_bad_request_is_refused_before_the_first_line(
 
 
 def test_it_is_read_page_by_page_while_it_is_taken(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service, "PAGE", 3)
+    monkeypatch.setattr(service, "ROWS_PER_PAGE", 3)
     prompt_id, queries = seven_sessions(world), Queries(world)
     with queries:
         body = begun(world, path_of("sessions", prompt_id))

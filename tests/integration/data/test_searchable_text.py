@@ -10,7 +10,7 @@ from sqlalchemy import Text, collate, func, select, type_coerce, update
 from app.database.packed_text import MARK, pack, unpack
 from app.models.compression import begins_with
 from app.models.runs import runs
-from app.schemas.prompt_log import EXCERPT
+from app.schemas.prompt_log import EXCERPT_MAX
 from tests.support.uncompressed import uncompressed
 from tests.support.world import World
 
@@ -100,7 +100,7 @@ def test_texts_that_a_collation_finds_equal_to_the_mark_are_not_packed(world: Wo
 
 
 @pytest.mark.parametrize(
-    ("damaged", "readable"), [(f"{MARK}hello", ""), (pack(LONG)[:-40], LONG[:EXCERPT]), (f"{MARK}é", "")]
+    ("damaged", "readable"), [(f"{MARK}hello", ""), (pack(LONG)[:-40], LONG[:EXCERPT_MAX]), (f"{MARK}é", "")]
 )
 def test_a_damaged_text_hides_nothing_else(world: World, prompt_id: int, damaged: str, readable: str) -> None:
     run_id, whole = run(world, prompt_id, LONG), run(world, prompt_id, "Whole?")

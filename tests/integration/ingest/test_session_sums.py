@@ -316,7 +316,7 @@ def test_a_session_of_which_many_turns_change_meanwhile_is_added_up_when_fewer_d
 def test_a_long_session_rests_after_it_was_added_up(
     world: World, sweep: Sweep, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sums, "LONG", 10)
+    monkeypatch.setattr(sums, "LONG_TURNS", 10)
     now, service = [0.0], world.container.services.session_sums
     monkeypatch.setattr(service, "monotonic", lambda: now[0])
 

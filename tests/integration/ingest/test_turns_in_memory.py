@@ -89,7 +89,7 @@ def test_the_turns_of_short_sessions_are_counted_some_at_a_time(world: World, mo
 
 
 def test_a_long_session_rests_after_it_was_counted(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(insight_counter, "LONG", 3)
+    monkeypatch.setattr(insight_counter, "LONG_TURNS", 3)
     seconds = 0.0
 
     def tick() -> float:
@@ -108,7 +108,7 @@ def test_a_long_session_rests_after_it_was_counted(world: World, monkeypatch: py
     # The count of the long session needs a second, and one of a session of up to three turns has no rest.
     assert change(4) == 2
     assert change(1) == 1
-    seconds += insight_counter.REST
+    seconds += insight_counter.REST_FACTOR
     assert change(1) == 2
     assert counter.count(project_id) == 0
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from app.models import run_log, runs
-from app.models.run_log import EXCERPT, RunFilter
+from app.models.run_log import EXCERPT_MAX, RunFilter
 from tests.fakes.wire import Reply
 from tests.integration.runs.asking import prompt, run
 
@@ -84,10 +84,10 @@ def test_each_state_is_shown_with_a_different_word(world, upstream):
 
 
 def test_an_entry_has_excerpts_and_what_the_list_shows(world, prompt_id):
-    run(world, prompt_id, "ü" * (EXCERPT + 1))
+    run(world, prompt_id, "ü" * (EXCERPT_MAX + 1))
     [entry] = page(world, prompt_id)
 
-    assert entry.question == entry.answer == "ü" * EXCERPT
+    assert entry.question == entry.answer == "ü" * EXCERPT_MAX
     assert (entry.status, entry.model_name, entry.vendor, entry.source) == ("done", "echo", "BUILTIN", "api")
     assert entry.prompt_tokens > 0
     assert entry.response_time_ms is not None

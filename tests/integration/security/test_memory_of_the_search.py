@@ -14,7 +14,7 @@ from sqlalchemy import Connection, insert, select, update
 from app.models import search, turns
 from app.models.compression import compress, decompress
 from app.models.search import IndexedTurn
-from app.search.blocks import BUCKET_BYTES, TURNS, bucket_of, with_turns
+from app.search.blocks import BUCKET_BYTES, TURNS_PER_BLOCK, bucket_of, with_turns
 from app.services.search import service as traces_search
 from app.services.search.indexing import SearchIndexer
 from app.services.search.service import FoundTurn
@@ -45,7 +45,7 @@ def scattered(world: World) -> bytes:
         of_project = select(table.c.id, table.c.session_key).where(table.c.project_id == world.project_id)
         listed = connection.execute(of_project.order_by(table.c.id)).all()
         for block, row in enumerate(listed, first_block):
-            connection.execute(update(table).where(table.c.id == row.id).values(id=block * TURNS))
+            connection.execute(update(table).where(table.c.id == row.id).values(id=block * TURNS_PER_BLOCK))
             key = {"project_id": world.project_id, "bucket": bucket_of("refund"), "block": block}
             connection.execute(insert(search.search_words), key | {"words": stored})
     return bytes(listed[0].session_key)
@@ -129,7 +129,7 @@ def test_sessions_with_many_turns_are_searched_one_after_another(world: World, m
     indexer = SearchIndexer(database=world.container.database, enabled=True)
     while is_waiting(world):
         indexer.sweep()
-    monkeypatch.setattr(traces_search, "RARE", 0)
+    monkeypatch.setattr(traces_search, "RARE_TURNS_MAX", 0)
     monkeypatch.setattr(traces_search, "LISTED_MAX", 4)
     listed = list[int]()
     turns_of_sessions = search.turns_of_sessions

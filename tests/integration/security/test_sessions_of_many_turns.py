@@ -18,7 +18,7 @@ from app.services.search.service import FoundTurn
 from app.services.search.turn_numbers import TurnNumbers, turn_numbers
 from app.services.sessions import reading, service, turn_listing
 from app.services.sessions.reading import NeedsMemory, read_spans
-from app.services.sessions.traces import TURNS
+from app.services.sessions.traces import PART_TURNS
 from app.sessions.facts import dump, load
 from tests.support.database_reads import database_reads
 from tests.support.exports import export, span
@@ -49,7 +49,7 @@ def session_id(world: World) -> str:
 @pytest.fixture
 def read(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     """The traces of which facts were read."""
-    monkeypatch.setattr(turn_listing, "OUTLINED", OUTLINED)
+    monkeypatch.setattr(turn_listing, "OUTLINED_TURNS", OUTLINED)
     facts_of, read = turns.facts_of, list[bytes]()
 
     def noting(*given: Any, trace_ids: list[bytes], **named: Any) -> Any:
@@ -69,10 +69,10 @@ def test_parts_of_a_session_have_each_turn_once_and_read_few_facts(
         part = part_of(project_id=world.project_id, session_id=session_id, turn=turn)
         assert part.start == turn - 1
         assert (part.summary.turns, part.summary.errors) == (COUNT, 13)
-        assert len(part.outlines) <= OUTLINED + TURNS
+        assert len(part.outlines) <= OUTLINED + PART_TURNS
         assert set(range(turn, part.end + 1)) <= part.by_number.keys()
         # The outlines, and the versions of the turns that were built; a part that needs a place is read again.
-        assert len(read) <= 2 * (OUTLINED + 2 * TURNS) < COUNT + 10
+        assert len(read) <= 2 * (OUTLINED + 2 * PART_TURNS) < COUNT + 10
         traces += [turn.trace_id for turn in part.session.turns]
         turn = part.end + 1
 

@@ -24,7 +24,7 @@ def many_calls(prompt_id: int, count: int) -> Turn:
 def test_a_turn_of_many_spans_comes_in_parts_with_links_to_those_on_both_sides(
     world: World, admin: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pieces, "SPANS", 3)
+    monkeypatch.setattr(pieces, "PIECE_SPANS", 3)
     path = stored(world, many_calls(world.prompt(), 8))
 
     admin.open(admin.base + path)
@@ -47,7 +47,7 @@ def test_a_turn_of_many_spans_comes_in_parts_with_links_to_those_on_both_sides(
 def test_a_turn_after_the_last_one_of_many_spans_is_not_there(
     world: World, admin: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pieces, "SPANS", 3)
+    monkeypatch.setattr(pieces, "PIECE_SPANS", 3)
     path = stored(world, many_calls(world.prompt(), 8))
 
     statuses = [admin.open(f"{admin.base}{path}/turns/{n}/texts/0-arguments").status_code for n in (1, 2, 999)]
@@ -58,7 +58,7 @@ def test_a_turn_after_the_last_one_of_many_spans_is_not_there(
 def test_each_span_of_a_turn_in_parts_has_its_page(
     world: World, admin: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pieces, "SPANS", 3)
+    monkeypatch.setattr(pieces, "PIECE_SPANS", 3)
     path = stored(world, many_calls(world.prompt(), 8))
     spans = world.get(f"/api/v1{path}").json["turns"][0]["spans"]
 
@@ -72,7 +72,7 @@ def test_each_more_span_of_a_turn_in_parts_costs_the_page_less_than_to_build_it(
         path = stored(world, many_calls(world.prompt(), count))
         return calls_of(lambda: admin.open(admin.base + path), at_most=math.inf)
 
-    few = calls(2 * pieces.SPANS)
-    more = calls(6 * pieces.SPANS)
+    few = calls(2 * pieces.PIECE_SPANS)
+    more = calls(6 * pieces.PIECE_SPANS)
 
-    assert (more - few) / (4 * pieces.SPANS) < 100
+    assert (more - few) / (4 * pieces.PIECE_SPANS) < 100

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from app.experiments.behaviour import (
     EDITION,
     LENGTH,
-    ORDERS,
-    TOOLS,
+    ORDERS_COUNTED,
+    TOOLS_COUNTED,
     Behaviour,
     BehaviourTally,
     characters_of,
@@ -56,8 +56,8 @@ def test_eight_classes_double_a_length() -> None:
 def test_the_counts_of_random_orders_and_tools_are_bounded() -> None:
     played = [Behaviour(EDITION, 1, ((f"tool {n}", 1),), (f"tool {n}", f"{n}")) for n in range(5000)]
     counted = BehaviourTally.of(played)
-    assert len(counted.counts) == TOOLS + 3
-    assert len(counted.values("order")) == ORDERS
+    assert len(counted.counts) == TOOLS_COUNTED + 3
+    assert len(counted.values("order")) == ORDERS_COUNTED
 
 
 def test_exchanged_calls_are_another_order() -> None:

@@ -18,7 +18,7 @@ from app.experiments.drift import (
     SMALLEST_REFERENCE,
     Counts,
     Watched,
-    bar,
+    drop_evidence,
     evidence,
 )
 
@@ -123,4 +123,4 @@ def test_a_large_drop_is_shown_by_the_first_rounds() -> None:
 
 
 def test_more_test_cases_need_more_evidence() -> None:
-    assert bar(1) == bar(10) < bar(20) < bar(1000)
+    assert drop_evidence(1) == drop_evidence(10) < drop_evidence(20) < drop_evidence(1000)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from app.errors import Invalid, TooLarge
 from app.otlp import decode_protobuf as decoding
-from app.otlp.decode import LARGE, Decoded, decode
+from app.otlp.decode import LARGE_BYTES, Decoded, decode
 from app.otlp.decode_protobuf import decode_protobuf
 from app.otlp.protobuf import ITEM_ELEMENTS_MAX, Elements
 from app.otlp.span import Span
@@ -200,7 +200,7 @@ def test_many_elements_are_found_wherever_they_are(inside: str) -> None:
 @pytest.mark.slow
 def test_a_large_batch_may_not_have_more_elements_than_all_spans_together_may(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decoding, "Elements", lambda: Elements(batch=100))
-    filler = export(span({"text": "x" * LARGE}), *(span(spanId=f"{n:016x}") for n in range(1, 150)))
+    filler = export(span({"text": "x" * LARGE_BYTES}), *(span(spanId=f"{n:016x}") for n in range(1, 150)))
     with pytest.raises(TooLarge, match="attributes and values"):
         decode_protobuf(traces(filler), PROMPT)
 
@@ -217,7 +217,7 @@ def test_the_spans_of_a_large_batch_are_read_the_same() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", [1, LARGE])
+@pytest.mark.parametrize("size", [1, LARGE_BYTES])
 def test_spans_are_parts_of_the_batch_and_no_copies_of_it(size: int) -> None:
     body = traces(export(span({"app.note": "x" * size}), span(spanId="00000000000000aa")))
     assert [one.raw.obj is body for one in decode_protobuf(body, PROMPT).spans] == [True, True]

@@ -5,7 +5,7 @@ import zlib
 
 import pytest
 
-from app.providers.bounds import ELEMENTS, ERROR_BYTES, EVENT_BYTES, EVENT_LINES, STREAM_FACTOR, AnswerReader
+from app.providers.bounds import ELEMENTS_MAX, ERROR_BYTES, EVENT_BYTES, EVENT_LINES, STREAM_FACTOR, AnswerReader
 from app.providers.failures import ProviderFailure
 
 MIB = 1024 * 1024
@@ -141,8 +141,8 @@ def test_the_lines_of_an_event_are_bounded():
 
 @pytest.mark.parametrize("streamed", [False, True])
 def test_the_elements_of_one_piece_of_json_are_bounded(streamed):
-    assert "lists, objects and members" in received(Sent([b"[]," * (ELEMENTS // 2 + 1)]), streamed=streamed)[1]
-    assert received(Sent([b"[]," * (ELEMENTS // 2)]), streamed=streamed)[1] is None
+    assert "lists, objects and members" in received(Sent([b"[]," * (ELEMENTS_MAX // 2 + 1)]), streamed=streamed)[1]
+    assert received(Sent([b"[]," * (ELEMENTS_MAX // 2)]), streamed=streamed)[1] is None
 
 
 @pytest.mark.parametrize("ending", [b"\n", b"\r\n", b"\r"])

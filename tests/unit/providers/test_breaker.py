@@ -7,7 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.errors import ProviderError, ProviderTimeout
-from app.providers.breaker import CALLS, CALLS_PER_MODEL, CIRCUITS_MAX, COOL_DOWN_S, REMEMBERED, WINDOW_S, CallBreaker
+from app.providers.breaker import (
+    CALLS_MIN,
+    CALLS_PER_MODEL,
+    CALLS_REMEMBERED,
+    CIRCUITS_MAX,
+    COOL_DOWN_S,
+    WINDOW_S,
+    CallBreaker,
+)
 from app.providers.failures import ProviderFailure
 
 UPSTREAM = ("OPENAI", "fingerprint", None)
@@ -64,9 +72,9 @@ def test_two_failing_runs_refuse_nothing(calls):
 
 
 def test_a_model_is_refused_after_ten_calls_half_of_them_outages(calls):
-    for _ in range(CALLS // 2):
+    for _ in range(CALLS_MIN // 2):
         calls.end()
-    calls.fail(CALLS // 2 - 1)
+    calls.fail(CALLS_MIN // 2 - 1)
     assert not calls.is_refused()
 
     calls.fail(1)
@@ -85,7 +93,7 @@ def test_fewer_outages_than_half_refuse_nothing(calls):
 
 
 def test_one_model_refuses_no_other_model_nor_upstream(calls):
-    calls.fail(CALLS)
+    calls.fail(CALLS_MIN)
 
     assert calls.is_refused()
     assert not calls.is_refused(model="another")
@@ -93,8 +101,8 @@ def test_one_model_refuses_no_other_model_nor_upstream(calls):
 
 
 def test_two_models_refuse_no_third(calls):
-    calls.fail(CALLS)
-    calls.fail(CALLS, model="second")
+    calls.fail(CALLS_MIN)
+    calls.fail(CALLS_MIN, model="second")
 
     assert not calls.is_refused(model="third")
 
@@ -102,7 +110,7 @@ def test_two_models_refuse_no_third(calls):
 def test_three_models_that_are_down_refuse_the_upstream(calls):
     for model in ("first", "second"):
         calls.fail(CALLS_PER_MODEL, model=model)
-    calls.fail(CALLS - 2 * CALLS_PER_MODEL, model="third")
+    calls.fail(CALLS_MIN - 2 * CALLS_PER_MODEL, model="third")
 
     assert calls.is_refused(model="fourth")
     assert not calls.is_refused(model="fourth", upstream=OTHER)
@@ -112,14 +120,14 @@ def test_models_that_answer_keep_the_upstream_open(calls):
     for model in ("well", "as well", "better"):
         for _ in range(CALLS_PER_MODEL):
             calls.end(model=model)
-    calls.fail(CALLS)
-    calls.fail(CALLS, model="second")
+    calls.fail(CALLS_MIN)
+    calls.fail(CALLS_MIN, model="second")
 
     assert not calls.is_refused(model="third")
 
 
 def test_what_is_older_than_the_window_is_forgotten(calls):
-    calls.fail(CALLS - 1)
+    calls.fail(CALLS_MIN - 1)
     calls.now += WINDOW_S + 1
     calls.fail(1)
 
@@ -129,31 +137,31 @@ def test_what_is_older_than_the_window_is_forgotten(calls):
 @pytest.mark.parametrize("error", [lambda: ValueError("a bug of ours"), lambda: ProviderTimeout("slow")])
 def test_errors_that_are_no_sign_of_the_vendors_health_do_not_count(calls, error):
     calls.fail(50, error)
-    calls.fail(CALLS - 1)
+    calls.fail(CALLS_MIN - 1)
 
     assert not calls.is_refused()
 
 
 def test_a_refusal_shows_that_the_vendor_is_up(calls):
-    calls.fail(CALLS, refusal)
-    calls.fail(CALLS - 1)
+    calls.fail(CALLS_MIN, refusal)
+    calls.fail(CALLS_MIN - 1)
 
     assert not calls.is_refused()
 
 
 def test_one_good_probe_closes_it(calls):
-    calls.fail(CALLS)
+    calls.fail(CALLS_MIN)
     calls.now += COOL_DOWN_S
 
     calls.end()
 
     assert not calls.is_refused()
-    calls.fail(CALLS - 2)
+    calls.fail(CALLS_MIN - 2)
     assert not calls.is_refused()
 
 
 def test_only_one_probes_at_a_time(calls):
-    calls.fail(CALLS)
+    calls.fail(CALLS_MIN)
     calls.now += COOL_DOWN_S
 
     with calls.breaker.guard(UPSTREAM, "OPENAI", "gpt"):
@@ -163,7 +171,7 @@ def test_only_one_probes_at_a_time(calls):
 
 
 def test_a_probe_that_hangs_keeps_no_other_from_probing(calls):
-    calls.fail(CALLS)
+    calls.fail(CALLS_MIN)
     calls.now += COOL_DOWN_S
 
     with calls.breaker.guard(UPSTREAM, "OPENAI", "gpt"):
@@ -175,7 +183,7 @@ def test_a_probe_that_hangs_keeps_no_other_from_probing(calls):
 
 @pytest.mark.parametrize("error", [outage, lambda: ProviderTimeout("slow"), lambda: KeyboardInterrupt()])
 def test_a_probe_without_success_keeps_it_open_for_another_while(calls, error):
-    calls.fail(CALLS)
+    calls.fail(CALLS_MIN)
     calls.now += COOL_DOWN_S
     calls.fail(1, error)
 
@@ -188,7 +196,7 @@ def test_a_probe_without_success_keeps_it_open_for_another_while(calls, error):
 
 def test_a_call_that_began_before_neither_opens_nor_closes_it_again(calls):
     with calls.breaker.guard(UPSTREAM, "OPENAI", "gpt"):
-        calls.fail(CALLS)
+        calls.fail(CALLS_MIN)
 
     assert calls.is_refused()
 
@@ -196,10 +204,10 @@ def test_a_call_that_began_before_neither_opens_nor_closes_it_again(calls):
 def test_keys_that_come_and_go_fill_no_memory(calls):
     for number in range(CIRCUITS_MAX):
         calls.end(upstream=number)
-    calls.fail(5 * REMEMBERED, refusal)
+    calls.fail(5 * CALLS_REMEMBERED, refusal)
 
     assert len(calls.breaker._circuits) == CIRCUITS_MAX
-    assert max(len(circuit.ended) for circuit in calls.breaker._circuits.values()) == REMEMBERED
+    assert max(len(circuit.ended) for circuit in calls.breaker._circuits.values()) == CALLS_REMEMBERED
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from([None, outage, refusal]), st.floats(0, 30))))
@@ -224,7 +232,7 @@ def test_a_model_is_refused_only_after_a_window_of_calls_and_soon_after_one_that
             ends.append((calls.now, True))
         except ProviderError:
             # A probe that failed keeps a circuit open, however long ago it opened.
-            assert most_in_a_window(ends) >= CALLS
+            assert most_in_a_window(ends) >= CALLS_MIN
             assert any(failed and calls.now - at < COOL_DOWN_S for at, failed in ends)
 
 

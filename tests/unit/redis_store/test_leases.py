@@ -18,7 +18,7 @@ import redis
 
 from app.redis_store import leases
 from app.redis_store.epochs import LEASE_S, Epochs
-from app.redis_store.leases import BUSY, IDLE_S, RENEWED_S, LeasedWindow
+from app.redis_store.leases import BUSY_REQUESTS, IDLE_S, RENEWED_S, LeasedWindow
 from app.redis_store.own_counts import WINDOW_S
 from app.redis_store.shared_window import LOST_S, Question, SharedWindow
 from tests.support.deployment import ROOT
@@ -173,7 +173,7 @@ def test_a_quiet_key_and_requests_of_ingest_are_counted_one_by_one(
 ) -> None:
     window = process()
     for number in range(1, 30):
-        clock.now += LEASE_S / (BUSY - 1.5)
+        clock.now += LEASE_S / (BUSY_REQUESTS - 1.5)
         assert window.hit(7, PROJECT).remaining == LIMIT - number
 
     make_busy(window, clock)

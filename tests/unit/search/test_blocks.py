@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from app.search import blocks
 from app.search.blocks import (
-    ALL,
+    ALL_TURNS,
     BLOCK_BYTES,
     BUCKET_BYTES,
-    BUCKETS,
-    TURNS,
+    BUCKETS_PER_BLOCK,
+    TURNS_PER_BLOCK,
     bucket_of,
     turns_with,
     unindexed_in,
@@ -56,15 +56,17 @@ def test_a_block_knows_the_words_of_the_turns_as_they_were_read_last(
 
     for word in ("a", "ab", "refund", "東京", "größe"):
         have = {index for index, words in turns.items() if words is None or word in words}
-        lack = {index for index in range(TURNS) if turns.get(index) is None or word not in (turns[index] or ())}
+        lack = {
+            index for index in range(TURNS_PER_BLOCK) if turns.get(index) is None or word not in (turns[index] or ())
+        }
         begin = {i for i, words in turns.items() if words is None or any(w.startswith(word) for w in words)}
         assert having(stored, word) == sum(1 << index for index in have)
         assert having(stored, word, prefix=True) == sum(1 << index for index in begin) or word == "a"
-        untouched = {index for index in range(TURNS) if index not in turns}
+        untouched = {index for index in range(TURNS_PER_BLOCK) if index not in turns}
         assert having(stored, word, excluded=True) == sum(1 << index for index in lack | untouched)
     unindexed = sum(1 << index for index, words in turns.items() if words is None)
     assert {unindexed_in(lines) for lines in stored.values()} <= {unindexed}
-    assert not unindexed or len(stored) == BUCKETS
+    assert not unindexed or len(stored) == BUCKETS_PER_BLOCK
 
 
 def test_reading_a_turn_again_changes_only_the_buckets_of_what_changed() -> None:
@@ -154,4 +156,4 @@ def test_twice_the_lines_need_twice_the_steps_of_a_search(term: Term) -> None:
         return lambda: turns_with(term, lines)
 
     assert growth_of(prepare, 100) < 2.4  # type: ignore[arg-type]
-    assert turns_with(term, b"") == (ALL if term.excluded else 0)
+    assert turns_with(term, b"") == (ALL_TURNS if term.excluded else 0)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.providers.breaker import CALLS, COOL_DOWN_S
+from app.providers.breaker import CALLS_MIN, COOL_DOWN_S
 from tests.fakes.models import MODELS
 from tests.fakes.wire import Reply
 from tests.integration.runs.asking import prompt, record, run
@@ -36,7 +36,7 @@ def test_two_failing_runs_of_one_prompt_refuse_no_other_prompts_next(world, upst
 
 def test_a_model_that_is_down_refuses_its_runs_and_those_of_no_other_model(world, upstream):
     prompt_id = prompt(world, model=MODELS["OPENAI"])
-    fail(world, upstream, prompt_id, CALLS)
+    fail(world, upstream, prompt_id, CALLS_MIN)
     asked = len(upstream.requests)
     refused = run(world, prompt_id)
 
@@ -46,7 +46,7 @@ def test_a_model_that_is_down_refuses_its_runs_and_those_of_no_other_model(world
 
 
 def test_a_run_that_is_refused_asks_its_second_model(world, upstream):
-    fail(world, upstream, prompt(world, model=MODELS["GOOGLE"]), CALLS)
+    fail(world, upstream, prompt(world, model=MODELS["GOOGLE"]), CALLS_MIN)
     answer = run(world, prompt(world, model=MODELS["GOOGLE"], fallbackModelName=MODELS["ANTHROPIC"]))
 
     assert (answer.status_code, answer.json["model"]["name"]) == (200, MODELS["ANTHROPIC"])
@@ -56,7 +56,7 @@ def test_a_run_that_is_refused_asks_its_second_model(world, upstream):
 
 def test_after_a_pause_one_run_that_succeeds_lets_all_through(world, upstream, minute):
     prompt_id = prompt(world, model=MODELS["ANTHROPIC"])
-    fail(world, upstream, prompt_id, CALLS)
+    fail(world, upstream, prompt_id, CALLS_MIN)
     assert run(world, prompt_id).status_code == 502
     minute.now += COOL_DOWN_S
 

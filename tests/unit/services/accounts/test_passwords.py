@@ -10,7 +10,7 @@ import pytest
 from argon2 import PasswordHasher, extract_parameters
 
 from app.errors import Unavailable
-from app.services.accounts.passwords import CONCURRENT, WAITING, Passwords
+from app.services.accounts.passwords import HASHES_AT_ONCE, WAITING_MAX, Passwords
 from tests.support.waiting import wait_until
 
 CHEAP: dict[str, Any] = {"time_cost": 1, "memory_cost": 8, "parallelism": 1}
@@ -51,13 +51,13 @@ def test_of_a_flood_as_many_as_may_wait_are_compared_and_the_others_refused_at_o
 
     with ThreadPoolExecutor(100) as pool:
         done = [pool.submit(compare, number) for number in range(100)]
-        wait_until(lambda: len(refused) == 100 - CONCURRENT - WAITING // 2, "the refusals")
-        wait_until(lambda: hasher.now == CONCURRENT, "as many as may")
+        wait_until(lambda: len(refused) == 100 - HASHES_AT_ONCE - WAITING_MAX // 2, "the refusals")
+        wait_until(lambda: hasher.now == HASHES_AT_ONCE, "as many as may")
         hasher.go.set()
         assert not any(one.result() for one in done)
 
-    assert hasher.most == CONCURRENT
-    assert len(hasher.compared) == CONCURRENT + WAITING // 2
+    assert hasher.most == HASHES_AT_ONCE
+    assert len(hasher.compared) == HASHES_AT_ONCE + WAITING_MAX // 2
 
 
 def test_strangers_leave_places_to_who_comes_from_where_they_always_do() -> None:
@@ -67,7 +67,9 @@ def test_strangers_leave_places_to_who_comes_from_where_they_always_do() -> None
 
     with ThreadPoolExecutor(100) as pool:
         strangers = [pool.submit(passwords.matches, "a guess", None) for _ in range(60)]
-        wait_until(lambda: sum(one.done() for one in strangers) == 60 - CONCURRENT - WAITING // 2, "the refusals")
+        wait_until(
+            lambda: sum(one.done() for one in strangers) == 60 - HASHES_AT_ONCE - WAITING_MAX // 2, "the refusals"
+        )
         usual = pool.submit(passwords.matches, "correct horse battery", stored, usual=True)
         hasher.go.set()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.web.presenters.experiment_failures import CASES, REASONS, REPLAYS, failures_of, replays_to_read
+from app.web.presenters.experiment_failures import CASES_MAX, REASONS_MAX, REPLAYS_MAX, failures_of, replays_to_read
 
 
 def failed(reason: str) -> dict[str, Any]:
@@ -34,6 +34,6 @@ def test_few_replays_of_few_test_cases_are_read() -> None:
     read = replays_to_read(cases)
     found = failures_of(cases, {replay_id: failed(str(replay_id)) for replay_id in read})
 
-    assert len(read) == CASES * REPLAYS
-    assert [number for number, _ in found] == [*range(1, CASES + 1)]
-    assert {len(failures) for failures in found.values()} == {REASONS}
+    assert len(read) == CASES_MAX * REPLAYS_MAX
+    assert [number for number, _ in found] == [*range(1, CASES_MAX + 1)]
+    assert {len(failures) for failures in found.values()} == {REASONS_MAX}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from app.web.presenters.replay import shown_turns
-from app.web.presenters.replay_parts import BYTES, STEPS, part_of
+from app.web.presenters.replay_parts import PART_BYTES, PART_STEPS, part_of
 from app.web.presenters.replay_violations import kinds_by_anchor, placed_violations
 from tests.support.operations import calls_of
 
@@ -27,18 +27,18 @@ def result(turns: int, steps: int, *, text: str = "", violations: int = 0) -> di
 
 
 def test_the_parts_have_every_step_once_in_order() -> None:
-    long = result(3, STEPS, violations=1)
+    long = result(3, PART_STEPS, violations=1)
     first = part_of(long)
 
     anchors = [place.anchor for n in range(first.parts) for place in part_of(long, part=n + 1).places]
 
     assert first.parts == 4
-    assert [anchor for anchor in anchors if anchor.startswith("step")] == [f"step-{n}" for n in range(3 * STEPS)]
-    assert len(anchors) == len(set(anchors)) == 3 * (STEPS + 2)
+    assert [anchor for anchor in anchors if anchor.startswith("step")] == [f"step-{n}" for n in range(3 * PART_STEPS)]
+    assert len(anchors) == len(set(anchors)) == 3 * (PART_STEPS + 2)
 
 
 def test_a_part_ends_before_its_texts_are_too_long() -> None:
-    long = result(1, 3, text="x" * (BYTES // 2))
+    long = result(1, 3, text="x" * (PART_BYTES // 2))
     parts = [part_of(long, part=n) for n in (1, 2, 3)]
 
     assert [[place.anchor for place in part.places] for part in parts] == [["turn-1", "step-0"], ["step-1"], ["step-2"]]
@@ -46,7 +46,7 @@ def test_a_part_ends_before_its_texts_are_too_long() -> None:
 
 
 def test_a_step_a_turn_and_a_call_besides_lead_to_their_part() -> None:
-    long = result(2, STEPS, violations=1)
+    long = result(2, PART_STEPS, violations=1)
 
     led = [part_of(long, anchor="step-199"), part_of(long, turn=2), part_of(long, anchor="turn-1-extra-1")]
 
@@ -60,7 +60,7 @@ def test_a_replay_without_a_result_is_one_empty_part() -> None:
 
 
 def test_a_step_has_the_kinds_of_its_violations_in_whichever_part_it_is() -> None:
-    long = result(1, STEPS, violations=2)
+    long = result(1, PART_STEPS, violations=2)
     kinds = kinds_by_anchor(placed_violations(long))
 
     (turn,) = shown_turns(part_of(long, anchor="turn-1-extra-1"), kinds)

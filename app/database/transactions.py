@@ -83,10 +83,10 @@ class Database:
         }
         self.is_sqlite = engine.dialect.name == "sqlite"
         # SQLite has one writer. Waiting in line here is fair; waiting in its busy handler is not.
-        self._writer = threading.RLock()
+        self._thread_lock = threading.RLock()
         # And this process waits in line with the other processes that write to the file.
-        self._writer_lock = WriterLock(engine.url.database if self.is_sqlite else None)
-        self._line: AbstractContextManager[object] = nullcontext()
+        self._process_lock = WriterLock(engine.url.database if self.is_sqlite else None)
+        self._background_lock: AbstractContextManager[object] = nullcontext()
         # Its transactions lock SQLite for writing from their start; on MySQL it is an ordinary engine.
         self.exclusive_engine = engine.execution_options(**{BEGIN: EXCLUSIVE})
         for used, breaker in self._breakers.items():
@@ -99,9 +99,9 @@ class Database:
 
         On SQLite its changes first wait for each other, so that only one of them at a time competes with requests.
         """
-        behind = copy.copy(self)
-        behind._line = threading.RLock()
-        return behind
+        background = copy.copy(self)
+        background._background_lock = threading.RLock()
+        return background
 
     @property
     def file(self) -> Path | None:
@@ -145,19 +145,25 @@ class Database:
                     lasting_changes.note()
                 connection.info[COMMITTED] = True
             return
-        with self._line, self._writing(), self._writer_lock, translated(), self.exclusive_engine.begin() as connection:
+        with (
+            self._background_lock,
+            self._writing(),
+            self._process_lock,
+            translated(),
+            self.exclusive_engine.begin() as connection,
+        ):
             yield connection
             lasting_changes.note()
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """Wait in the line of this process' SQLite writers."""
-        if not self._writer.acquire(timeout=left_s(threading.TIMEOUT_MAX)):
+        """Hold the lock of this process' SQLite writers."""
+        if not self._thread_lock.acquire(timeout=left_s(threading.TIMEOUT_MAX)):
             raise Unavailable("The database is busy; try again.")
         try:
             yield
         finally:
-            self._writer.release()
+            self._thread_lock.release()
 
     def _connected(self, engine: Engine) -> Connection:
         """Return a connection; raise `ServerHangs` after a wait that shows an outage."""

@@ -14,9 +14,9 @@ from app.replay.requests import request_reads
 from app.replay.statements import is_sql_or_listing, is_statement, sql_reads
 from app.replay.tables import words
 from app.replay.tool_names import (
-    ACTING_ELSEWHERE,
-    ACTING_OR_NAMED,
+    ACTING_IN_OTHER_LANGUAGES,
     ACTING_VERBS,
+    ACTION_WORDS,
     effect_of_name,
     is_named_for_an_action,
     words_of_name,
@@ -39,7 +39,7 @@ _CLIENTS = {"redis": "redis-cli"}  # servers, of which a tool has the name, and 
 _PROGRAMS = PROGRAMS_WITH_SUBCOMMANDS | frozenset(_CLIENTS.values())
 _LISTS = ("commands", "cmds")  # keys of several commands, of which each is a text
 _RUNS = frozenset(("run", "execute", "cli", "command", "cmd", "tool", "shell"))
-_MAY_TELL = (ACTING_OR_NAMED | ACTING_ELSEWHERE | _WORDS_FOR_PEOPLE) - _RUNS
+_MAY_TELL = (ACTION_WORDS | ACTING_IN_OTHER_LANGUAGES | _WORDS_FOR_PEOPLE) - _RUNS
 _LAST_PART = re.compile(r"[^/.:]*\Z")
 
 

@@ -11,7 +11,7 @@ from app.replay.graphql import graphql_reads
 from app.replay.kinds import LONGEST
 from app.replay.tables import words
 from app.replay.texts.sources import json_of
-from app.replay.tool_names import ACTING_OR_NAMED, ACTING_VERBS, READING, words_of_name
+from app.replay.tool_names import ACTING_VERBS, ACTION_WORDS, READING, words_of_name
 from app.values.unicode import is_stream_safe
 
 _SAFE, _UNSAFE = words("requests", "safe"), words("requests", "unsafe")
@@ -88,7 +88,7 @@ def _header_acts(name: str, _value: str) -> bool:
 
 
 def _parameter_acts(name: str, value: str) -> bool:
-    acting = ACTING_OR_NAMED.intersection(words_of_name(value)[:1]) if name.lower() in _ACTION else ()
+    acting = ACTION_WORDS.intersection(words_of_name(value)[:1]) if name.lower() in _ACTION else ()
     return bool(acting) or name.lower() in ACTING_VERBS
 
 

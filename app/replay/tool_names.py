@@ -21,11 +21,11 @@ READING_LAST = frozenset[str]().union(*(words("verbs", language) for language in
 ACTING_PAIRS = frozenset(tuple(pair.split()) for pair in TABLES["acting_pairs"]["pairs"])
 READING_PAIRS = frozenset(tuple(pair.split()) for pair in TABLES["reading_pairs"]["pairs"])
 JOINING, VERB_ENDINGS = words("joining", "words"), tuple(words("joining", "endings"))
-ACTING = words("actions", "always")
-ACTING_VERBS = ACTING | words("actions", "verbs")
-ACTING_OR_NAMED = ACTING_VERBS | words("actions", "nouns")
-ACTING_ELSEWHERE = words("acting", "words")  # in other languages than English
-_ACTING_FIRST = ACTING_ELSEWHERE | words("acting", "first")
+ALWAYS_ACTING = words("actions", "always")
+ACTING_VERBS = ALWAYS_ACTING | words("actions", "verbs")
+ACTION_WORDS = ACTING_VERBS | words("actions", "nouns")  # the nouns are verbs as well, as `charge`
+ACTING_IN_OTHER_LANGUAGES = words("acting", "words")
+_ACTING_FIRST = ACTING_IN_OTHER_LANGUAGES | words("acting", "first")
 _ACTING_UNSPACED = tuple(words("acting", "unspaced"))
 # A script without spaces between its words: the verb is at either end of the name.
 _UNSPACED = re.compile("[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7a3]")
@@ -49,7 +49,7 @@ def effect_of_name(name: str) -> Literal["read"] | None:
         return "read"
     if len(parts) != 2 or len(first) != 1 or first[0] not in READING or (first[0], *last[:1]) in ACTING_PAIRS:
         return None
-    acting = ACTING if first[0] == "get" else ACTING_OR_NAMED
+    acting = ALWAYS_ACTING if first[0] == "get" else ACTION_WORDS
     return None if acting.intersection(last) else "read"
 
 
@@ -58,7 +58,7 @@ def is_named_for_an_action(name: str) -> bool:
     words = words_of_name(name)
     if _ACTING_FIRST.intersection(words[:1]) or name.startswith(_ACTING_UNSPACED):
         return True
-    return bool(words) and words[0] in ACTING_OR_NAMED and READING.isdisjoint(words)
+    return bool(words) and words[0] in ACTION_WORDS and READING.isdisjoint(words)
 
 
 def _begins_or_ends_reading(part: str, words: Sequence[str]) -> bool:
@@ -67,8 +67,8 @@ def _begins_or_ends_reading(part: str, words: Sequence[str]) -> bool:
     if _UNSPACED.search(part):
         return _reads_unspaced(part)
     if words[0] in READING or tuple(words[:2]) in READING_PAIRS:
-        return ACTING_ELSEWHERE.isdisjoint(words[1:]) or words[0] in _ENGLISH
-    is_acting = words[0] in _ACTING_FIRST or not (ACTING_OR_NAMED | ACTING_ELSEWHERE).isdisjoint(words)
+        return ACTING_IN_OTHER_LANGUAGES.isdisjoint(words[1:]) or words[0] in _ENGLISH
+    is_acting = words[0] in _ACTING_FIRST or not (ACTION_WORDS | ACTING_IN_OTHER_LANGUAGES).isdisjoint(words)
     ends_reading = words[-1] in READING_LAST or (words[-1] == "list" and words[-2][-1] == "s")
     reads_second = len(words) > 2 and words[1] in _READING_SECOND
     return ((ends_reading or reads_second) and not is_acting) or is_named_as_reading(words)
@@ -84,7 +84,7 @@ def _reads_unspaced(part: str) -> bool:
 
 def _joins_an_action(words: Sequence[str]) -> bool:
     joined = (after for before, after in pairwise(words[1:]) if before in JOINING and after not in READING)
-    return any(word in ACTING_OR_NAMED | ACTING_ELSEWHERE or word.endswith(VERB_ENDINGS) for word in joined)
+    return any(word in ACTION_WORDS | ACTING_IN_OTHER_LANGUAGES or word.endswith(VERB_ENDINGS) for word in joined)
 
 
 def words_of_name(part: str) -> list[str]:

@@ -107,6 +107,7 @@ class Fingerprints:
         return self.same_entries(left, right) and self._of(left)[1] != self._of(right)[1]
 
     def _of(self, entries: list[Any]) -> tuple[list[Any], list[bytes], list[bytes]]:
+        """Return the entries, which keeps their id in use, their fingerprints in order, and these sorted."""
         if id(entries) not in self._known:
             digests = [fingerprint(entry, self._budget, self._form) for entry in entries]
             self._known[id(entries)] = entries, digests, sorted(digests)

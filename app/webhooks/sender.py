@@ -73,6 +73,7 @@ class WebhookSender:
             loop.close()
 
     async def _answered(self, url: str, headers: Mapping[str, str], body: bytes) -> tuple[int | None, str, str | None]:
+        """Return the status, the text and the error of an attempt."""
         try:
             async with asyncio.timeout(self.timeout_s):
                 return *await self._post(url, headers, body), None

@@ -111,6 +111,7 @@ def _currency(sign: str) -> str:
 
 
 def _read_scale(text: str, start: int, *, is_money: bool) -> tuple[int, int]:
+    """Return the zeros of a scale at `start`, such as 6 for `million`, and its end; 0 and `start` without one."""
     match = _SCALE.match(text, start)
     if not match:
         return 0, start

@@ -66,6 +66,7 @@ class FindingKeeper:
 
     @retried
     def _note(self, project_id: int, prompt_id: int, seen: Sequence[SeenFinding]) -> tuple[int, int]:
+        """Note the findings that a reading has seen; returns how many were opened and how many reopened."""
         owner = {"project_id": project_id, "prompt_id": prompt_id}
         digests = {finding.subject.digest: finding for finding in seen}
         with self.database.write() as connection:

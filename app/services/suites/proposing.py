@@ -131,6 +131,7 @@ def previews_of(connection: Connection, project_id: int, session_ids: Sequence[s
 
 
 def _gate_cost(proposal: SuiteProposal) -> tuple[float, float]:
+    """Return what a gate with the proposed suite costs in USD, with the fewest and with the most repeats."""
     cost = SIDES * sum(pick.sample.cost_usd for pick in proposal.picks)
     least, _ = default_repeats(DETECT, 1)
     return cost * least, cost * default_most(least)

@@ -24,9 +24,9 @@ class AnswersAtOnce:
 
     An answer counts until it is sent. If its bytes are not free within `ANSWER_WAIT_S`, it becomes 503. Streams do not
     count, because a piece is made after the caller has read the previous ones. Neither do answers outside of an
-    organization: their callers share one copy. The turn of a large request ends here, so that only few answers at once
-    wait for their bytes. This middleware comes before `Deadlines`: it gets the answer that is sent, even if the request
-    took long.
+    organization: their callers share one copy. The place of a large request is given back here, so that only few
+    answers at once wait for their bytes. This middleware comes before `Deadlines`: it gets the answer that is sent,
+    even if the request took long.
     """
 
     def __init__(self, *, on_refused: Callable[[], None] = lambda: None) -> None:

@@ -52,7 +52,7 @@ def read_capped(req: falcon.Request, limit: int) -> bytes:
             parts.append(chunk)
     if req.content_length is not None and size < req.content_length:
         raise Invalid("The body ended before its Content-Length.")
-    computing.await_turn(size)
+    computing.await_place(size)
     return b"".join(parts)
 
 

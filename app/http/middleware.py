@@ -46,7 +46,7 @@ HSTS = {"Strict-Transport-Security": "max-age=31536000"}
 BODIES_BYTES = 48 * 1024 * 1024
 BODIES_SHARE_PERCENT = 100
 BODY_WAIT_S = 5.0
-KINDS = ("waits", "stores", "follows", "exports")
+BULKHEAD_ATTRIBUTES = ("waits", "stores", "follows", "exports")
 """The attributes of resources that name the methods of one kind (see `Bulkhead`)."""
 _CONVERTER = re.compile(r":[a-z]+(\([^)]*\))?}")
 _SANE_ID = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
@@ -279,7 +279,7 @@ class BodiesAtOnce:
 
 def is_counted(resource: object, method: str) -> bool:
     """Return whether a `Bulkhead` counts these requests."""
-    return any(method in getattr(resource, kind, ()) for kind in KINDS)
+    return any(method in getattr(resource, kind, ()) for kind in BULKHEAD_ATTRIBUTES)
 
 
 def _organization_of(req: falcon.Request) -> int:

@@ -16,6 +16,7 @@ from app.http import errors
 from app.http.answers import AnswersAtOnce
 from app.http.compression import Compression
 from app.http.exports import EXPORTS_PER_ORGANIZATION
+from app.http.large_requests import LargeRequests
 from app.http.middleware import (
     BodiesAtOnce,
     Bulkhead,
@@ -28,7 +29,6 @@ from app.http.middleware import (
     SecurityHeaders,
 )
 from app.http.route_table import RoutedApp
-from app.http.turns import LargeRequests
 from app.metrics.registry import SHARE_REFUSED
 from app.network.proxies import TrustedProxies, parse_networks
 from app.web import routes as pages

@@ -111,7 +111,7 @@ class PromptEditor:
         with self.database.read() as connection:
             prompt, old = self.reader.read_draft(connection, project_id=project_id, prompt_id=prompt_id)
             new = drafts.changed(connection, self.models, prompt.organization_id, old, change)
-        computing.await_turn(new.filled_length)
+        computing.await_place(new.filled_length)
         return RenderedVersion(new, render(new.value, new.instruction_format, new.placeholders, selections))
 
     @retried
@@ -227,7 +227,7 @@ class VersionService:
 
     def get(self, *, project_id: int, prompt_id: int, commit_hash: str) -> VersionView:
         view = self._read(project_id=project_id, prompt_id=prompt_id, commit_hash=commit_hash)
-        computing.await_turn(view.content.filled_length)
+        computing.await_place(view.content.filled_length)
         return view
 
     def _read(self, *, project_id: int, prompt_id: int, commit_hash: str) -> VersionView:

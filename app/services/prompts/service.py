@@ -143,7 +143,7 @@ class PromptService:
         epoch; that change was never acknowledged, and becomes visible within `REMEMBERED_S`.
         """
         view = self._read(**query)
-        computing.await_turn(view.content.filled_length)
+        computing.await_place(view.content.filled_length)
         return view
 
     def _read(

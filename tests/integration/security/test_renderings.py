@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from falcon.testing import Result
 
-from app.concurrency.computing import LARGE, ComputingTurn
+from app.concurrency.computing import LARGE_TEXT, ComputingPlace
 from tests.support.backends import EMBEDDED_CONTAINER
 from tests.support.operations import calls_of
 from tests.support.world import World
@@ -71,17 +71,17 @@ def test_a_million_selections_are_refused_without_a_look_at_them(world: World) -
             assert calls <= 100_000
 
 
-def test_requests_for_large_texts_wait_for_a_turn_and_others_do_not(
+def test_requests_for_large_texts_wait_for_a_place_and_others_do_not(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A hundred renderings of 10 MB at once held up all other requests of a process for 9 seconds."""
-    turns: list[None] = []
-    monkeypatch.setattr(ComputingTurn, "begin", lambda _turn: turns.append(None))
+    taken: list[None] = []
+    monkeypatch.setattr(ComputingPlace, "take", lambda _place: taken.append(None))
 
-    def begins_turn(send: Callable[[], Result]) -> bool:
-        turns.clear()
+    def takes_place(send: Callable[[], Result]) -> bool:
+        taken.clear()
         assert send().status_code in (200, 201)
-        return bool(turns)
+        return bool(taken)
 
     values = [{"name": "long", "content": "&" * 1_900, "isDefault": True}]
     long = create(world, "{{a}}" * 1_000, placeholders=[{"key": "a", "values": values}])
@@ -96,6 +96,6 @@ def test_requests_for_large_texts_wait_for_a_turn_and_others_do_not(
             partial(world.post, f"{path}/render", json={"productive": False}),
             partial(world.post, f"{path}/preview", json={"draft": {"name": "Other"}}),
         ]
-        assert [begins_turn(send) for send in requests] == [large] * len(requests)
-    assert begins_turn(partial(create, world, "x" * LARGE))
-    assert not begins_turn(partial(create, world, "x" * (LARGE // 2)))
+        assert [takes_place(send) for send in requests] == [large] * len(requests)
+    assert takes_place(partial(create, world, "x" * LARGE_TEXT))
+    assert not takes_place(partial(create, world, "x" * (LARGE_TEXT // 2)))

@@ -1,4 +1,4 @@
-"""A request has one turn to compute with large texts, until it ends."""
+"""A request has one place to compute with large texts, until it ends."""
 
 from __future__ import annotations
 
@@ -8,69 +8,69 @@ from contextlib import contextmanager
 import pytest
 
 from app.concurrency import computing, deadline
-from app.concurrency.computing import LARGE, ComputingTurn
-from app.concurrency.quotas import NoTurn, Quota, Turns
+from app.concurrency.computing import LARGE_TEXT, ComputingPlace
+from app.concurrency.quotas import FairSemaphore, NoFreePlace, Quota
 
 
 class Held:
-    """Counts the turns that were begun and that ended."""
+    """Counts the places that were taken and given back."""
 
     def __init__(self) -> None:
-        self.begun = self.ended = 0
+        self.taken = self.given_back = 0
 
     @contextmanager
     def enter(self) -> Iterator[None]:
-        self.begun += 1
+        self.taken += 1
         yield
-        self.ended += 1
+        self.given_back += 1
 
 
 @pytest.fixture
 def held() -> Iterator[Held]:
     held = Held()
-    computing.offer(ComputingTurn(held.enter, 1))
+    computing.offer(ComputingPlace(held.enter, 1))
     yield held
     computing.finish()
 
 
-def test_small_texts_need_no_turn(held: Held) -> None:
-    computing.await_turn(LARGE)
-    assert held.begun == 0
+def test_small_texts_need_no_place(held: Held) -> None:
+    computing.await_place(LARGE_TEXT)
+    assert held.taken == 0
 
 
-def test_a_request_has_one_turn_until_it_ends(held: Held) -> None:
-    computing.await_turn(LARGE + 1)
-    computing.await_turn(2 * LARGE)
-    assert (held.begun, held.ended) == (1, 0)
+def test_a_request_has_one_place_until_it_ends(held: Held) -> None:
+    computing.await_place(LARGE_TEXT + 1)
+    computing.await_place(2 * LARGE_TEXT)
+    assert (held.taken, held.given_back) == (1, 0)
     computing.finish()
-    assert (held.begun, held.ended) == (1, 1)
+    assert (held.taken, held.given_back) == (1, 1)
 
 
-def test_the_next_request_of_the_thread_does_not_have_the_turn_of_the_previous_one(held: Held) -> None:
-    computing.await_turn(LARGE + 1)
+def test_the_next_request_of_the_thread_does_not_have_the_place_of_the_previous_one(held: Held) -> None:
+    computing.await_place(LARGE_TEXT + 1)
     computing.finish()
-    computing.await_turn(LARGE + 1)
+    computing.await_place(LARGE_TEXT + 1)
     computing.finish()
-    assert (held.begun, held.ended) == (1, 1)
+    assert (held.taken, held.given_back) == (1, 1)
 
 
 def test_work_that_is_no_request_does_not_wait() -> None:
-    computing.await_turn(LARGE + 1)
+    computing.await_place(LARGE_TEXT + 1)
 
 
-def test_a_request_without_a_turn_in_time_is_refused_and_ends_no_turn_of_others() -> None:
-    turns = Turns(Quota.of(1, 25))
-    with turns.of(1, wait_s=0), turns.of(2, wait_s=0):
-        computing.offer(ComputingTurn(lambda: turns.of(1, wait_s=0.01), 1))
-        with pytest.raises(NoTurn):
-            computing.await_turn(LARGE + 1)
+def test_a_request_without_a_place_in_time_is_refused_and_gives_no_place_of_others_back() -> None:
+    semaphore = FairSemaphore(Quota.of(1, 25))
+    with semaphore.hold(1, wait_s=0), semaphore.hold(2, wait_s=0):
+        computing.offer(ComputingPlace(lambda: semaphore.hold(1, wait_s=0.01), 1))
+        with pytest.raises(NoFreePlace):
+            computing.await_place(LARGE_TEXT + 1)
         computing.finish()
-        with pytest.raises(NoTurn), turns.of(1, wait_s=0):
-            pytest.fail("Both turns are in use.")
+        with pytest.raises(NoFreePlace), semaphore.hold(1, wait_s=0):
+            pytest.fail("Both places are in use.")
 
 
-def test_the_wait_for_a_turn_does_not_use_up_the_deadline() -> None:
-    """The deadline of a request is for its waits for the database, and this one is over before the turn is free."""
+def test_the_wait_for_a_place_does_not_use_up_the_deadline() -> None:
+    """The deadline of a request is for its waits for the database, and this one is over before the place is free."""
 
     @contextmanager
     def late() -> Iterator[None]:
@@ -82,8 +82,8 @@ def test_the_wait_for_a_turn_does_not_use_up_the_deadline() -> None:
     deadline.begin(0.05)
     try:
         outer = deadline.Deadline(0.1, 0)
-        computing.offer(ComputingTurn(late, 30))
-        computing.await_turn(LARGE + 1)
+        computing.offer(ComputingPlace(late, 30))
+        computing.await_place(LARGE_TEXT + 1)
         assert not deadline.is_over()
     finally:
         computing.finish()

@@ -13,10 +13,10 @@ import pytest
 from falcon.testing import TestClient
 
 from app.concurrency import computing
-from app.concurrency.computing import LARGE
-from app.http import errors, turns
+from app.concurrency.computing import LARGE_TEXT
+from app.http import errors, large_requests
 from app.http.answers import AnswersAtOnce
-from app.http.turns import LARGE_REQUESTS, LargeRequests
+from app.http.large_requests import LARGE_REQUESTS, LargeRequests
 
 LONG_S = 30
 
@@ -36,7 +36,7 @@ class Computing:
         self.begun, self.release = threading.Semaphore(0), threading.Event()
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        computing.await_turn(req.get_param_as_int("size", required=True))
+        computing.await_place(req.get_param_as_int("size", required=True))
         self.begun.release()
         assert self.release.wait(LONG_S)
         resp.media = {}
@@ -61,7 +61,7 @@ class Callers:
     def __init__(self, client: TestClient, pool: ThreadPoolExecutor) -> None:
         self._client, self._pool = client, pool
 
-    def status(self, *, size: int = LARGE + 1, organization: int | None = 1, **options: Any) -> int:
+    def status(self, *, size: int = LARGE_TEXT + 1, organization: int | None = 1, **options: Any) -> int:
         headers = {"Organization": str(organization)} if organization else {}
         options = {"method": "GET", "path": "/compute"} | options
         return int(self._client.simulate_request(params={"size": size}, headers=headers, **options).status_code)
@@ -84,7 +84,7 @@ def waiting() -> Computing:
 def callers(
     work: Computing, waiting: Computing, refused: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callers]:
-    monkeypatch.setattr(turns, "LARGE_REQUEST_WAIT_S", 0.05)
+    monkeypatch.setattr(large_requests, "LARGE_REQUEST_WAIT_S", 0.05)
     limited = LargeRequests(on_refused=lambda: refused.append(1))
     app = falcon.App(middleware=[AnswersAtOnce(), Owned(), limited])
     errors.install(app)
@@ -107,7 +107,7 @@ def test_one_large_request_too_many_is_refused_and_small_ones_are_answered(
     callers: Callers, work: Computing, refused: list[int]
 ) -> None:
     held = fill(callers, work)
-    small = callers.begin(size=LARGE)
+    small = callers.begin(size=LARGE_TEXT)
     assert work.begun.acquire(timeout=LONG_S)
     assert callers.status() == 503
     assert refused == [1]
@@ -117,7 +117,7 @@ def test_one_large_request_too_many_is_refused_and_small_ones_are_answered(
     assert callers.status() == 200
 
 
-def test_another_organization_has_a_turn_while_one_has_used_all(callers: Callers, work: Computing) -> None:
+def test_another_organization_has_a_place_while_one_has_used_all(callers: Callers, work: Computing) -> None:
     held = [*fill(callers, work), callers.begin(organization=2)]
     assert work.begun.acquire(timeout=LONG_S)
     assert callers.status(organization=3) == 503
@@ -125,8 +125,10 @@ def test_another_organization_has_a_turn_while_one_has_used_all(callers: Callers
     assert [answer.result(LONG_S) for answer in held] == [200] * 3
 
 
-def test_a_large_request_waits_for_its_turn(callers: Callers, work: Computing, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turns, "LARGE_REQUEST_WAIT_S", LONG_S)
+def test_a_large_request_waits_for_its_place(
+    callers: Callers, work: Computing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(large_requests, "LARGE_REQUEST_WAIT_S", LONG_S)
     held = fill(callers, work)
     late = callers.begin()
     assert not work.begun.acquire(timeout=0.05)
@@ -134,12 +136,12 @@ def test_a_large_request_waits_for_its_turn(callers: Callers, work: Computing, m
     assert [answer.result(LONG_S) for answer in (*held, late)] == [200] * 3
 
 
-def test_a_failed_request_ends_its_turn(callers: Callers, work: Computing) -> None:
+def test_a_failed_request_gives_its_place_back(callers: Callers, work: Computing) -> None:
     work.release.set()
     assert [callers.status(method="PUT") for _ in range(5)] == [502] * 5
 
 
-def test_strangers_and_requests_that_wait_need_no_turn(callers: Callers, work: Computing, waiting: Computing) -> None:
+def test_strangers_and_requests_that_wait_need_no_place(callers: Callers, work: Computing, waiting: Computing) -> None:
     held = fill(callers, work)
     others = [callers.begin(organization=None), callers.begin(path="/wait")]
     assert work.begun.acquire(timeout=LONG_S)

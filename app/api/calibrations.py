@@ -29,6 +29,7 @@ class CalibrationResource(Resource, GET="read"):
     @operation("One calibration with the rate of each step", answers={200: schemas.CalibrationSchema})
     def on_get(self, key: ApiKey, calibration_id: int) -> CalibrationView:
         view = self.services.calibrations.get(project_id=key.project_id, calibration_id=calibration_id)
+        # The worker of the last replay may have died before it concluded the calibration.
         self.container.replay_delivery.send(self.services.calibrations.left_behind(view))
         return view
 

@@ -1,4 +1,4 @@
-"""What a gate made of probes: how many errors it noticed_sentence, by kind, with what chance would have given."""
+"""What a gate made of probes: how many errors it noticed, by kind, with what chance would have given."""
 
 from __future__ import annotations
 

@@ -38,6 +38,7 @@ class WireWalk:
                 raise Invalid(f"The export has more than {WIRE_FIELDS_MAX} spans and groups; send smaller batches.")
             tag, at = _varint(data, at)
             kind = tag & 7
+            # Other kinds get a size that does not fit, and are refused below.
             size, at = _varint(data, at) if kind in (_BYTES, _VARINT) else (_SIZES.get(kind, end), at)
             if kind == _VARINT:
                 continue

@@ -48,7 +48,7 @@ _STATUSES = {
 }
 _WORD_KEYS = ("error", "message", "Message", "detail", "msg")
 _PARTS_MAX = 5
-_QUOTED = 200
+_QUOTED_MAX = 200
 _ON_THE_LINE = (HTTPError, HTTPException, OSError)
 
 
@@ -92,7 +92,7 @@ def broken(error: BaseException, vendor: str, secret: str | None) -> ProviderFai
 
 
 def _cause(error: BaseException, depth: int = 4) -> BaseException:
-    """Return the error that others only carry: their words have the names of Python's classes."""
+    """Return the innermost error: the messages of the ones around it name classes of Python."""
     inner = error.args[-1] if error.args else None
     return _cause(inner, depth - 1) if depth and isinstance(inner, BaseException) else error
 
@@ -126,7 +126,7 @@ def failed_midway(vendor: str, secret: str | None, sent: Any) -> ProviderFailure
 
 def no_json(vendor: str, secret: str | None, sent: str) -> ProviderFailure:
     """Describe an answer, or an event, that is no JSON."""
-    quoted = cut(scrub(sent, secret), _QUOTED).strip()
+    quoted = cut(scrub(sent, secret), _QUOTED_MAX).strip()
     return ProviderFailure(_described(vendor, None, f"the answer is no JSON: {quoted}", None))
 
 

@@ -113,14 +113,15 @@ def _subcommand(program: str, arguments: Sequence[str]) -> tuple[str, Sequence[s
 
 
 def _after_options(arguments: Sequence[str], known: str) -> Sequence[str]:
+    """Return the arguments behind the options; of the `known` ones, `--all` has no value, and `--file=` has one."""
     options = known.split()
     at = 0
     while at < len(arguments):
-        name, is_whole, _ = arguments[at].partition("=")
-        if name in options and not is_whole:
+        name, has_value, _ = arguments[at].partition("=")
+        if name in options and not has_value:
             at += 1
         elif f"{name}=" in options:
-            at += 1 if is_whole else 2
+            at += 1 if has_value else 2
         else:
             break
     return arguments[at:]
@@ -180,10 +181,10 @@ def _option(known: dict[str, Any], argument: str) -> tuple[str, str, bool]:
     options = known.get("options", "").split()
     if not argument.startswith("--") and argument not in options:
         return _joined_options(argument, known.get("flags", ""), known.get("valued", ""))
-    name, is_whole, value = argument.partition("=")
-    if name in options and not is_whole:
+    name, has_value, value = argument.partition("=")
+    if name in options and not has_value:
         return name, "", False
-    return (name, value, not is_whole) if f"{name}=" in options else ("", "", False)
+    return (name, value, not has_value) if f"{name}=" in options else ("", "", False)
 
 
 def _joined_options(argument: str, flags: str, valued: str) -> tuple[str, str, bool]:

@@ -11,7 +11,7 @@ from app.replay.forms import instant_of
 from app.replay.measures import seconds_of
 from app.replay.tables import words
 
-_LOWER, _UPPER, _SPANS = (words("keys", name) for name in ("lower", "upper", "spans"))
+_LOWER, _UPPER, _DURATIONS = (words("keys", name) for name in ("lower", "upper", "spans"))
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[-\s.]+")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _LAST_SECOND = time(23, 59, 59)
@@ -24,14 +24,14 @@ def contains_range(key: str, siblings: Mapping[str, Any], recorded: Any, produce
     """
     names = {*_HUMP.sub("_", key).lower().split("_")}
     if _is_number(recorded) and _is_number(produced):
-        is_upper = not names.isdisjoint(_UPPER | _SPANS)
+        is_upper = not names.isdisjoint(_UPPER | _DURATIONS)
         is_lower = not names.isdisjoint(_LOWER)
         return is_upper != is_lower and (produced >= recorded if is_upper else produced <= recorded)
     if not isinstance(recorded, str) or not isinstance(produced, str):
         return False
-    spans = seconds_of(recorded), seconds_of(produced)
-    if spans[0] is not None and spans[1] is not None:
-        return not names.isdisjoint(_LOWER | _SPANS) and spans[1] >= spans[0]
+    before, after = seconds_of(recorded), seconds_of(produced)
+    if before is not None and after is not None:
+        return not names.isdisjoint(_LOWER | _DURATIONS) and after >= before
     return _contains_time(key, names, siblings, recorded, produced)
 
 

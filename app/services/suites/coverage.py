@@ -115,7 +115,7 @@ class CoverageService:
             played = experiments_of(connection, suite.prompt_id)
         owner = {"project_id": project_id, "prompt_id": suite.prompt_id}
         size, periods = self.cases.size(project_id=project_id, test_case_ids=ids), self._periods()
-        with self.samples.opened(periods, **owner, features=size) as reads:
+        with self.samples.opened(periods, **owner, features_bytes=size) as reads:
             features = [*self.cases.read(project_id=project_id, test_case_ids=ids)][::-1]
             samples = [*chain.from_iterable(read.samples for read in reads)]
             vocabulary = Vocabulary.of([sample.scored.fingerprint for sample in samples])
@@ -166,7 +166,7 @@ class CoverageService:
             else:
                 newest = list(case_ids(connection, **owner, name=suite))
         size = self.cases.size(project_id=project_id, test_case_ids=newest)
-        with self.samples.opened([period], **owner, features=size) as (read,):
+        with self.samples.opened([period], **owner, features_bytes=size) as (read,):
             if len(read.samples) + read.left_out < least:
                 return RecentCoverage(None, len(read.samples), ())
             vocabulary = Vocabulary.of([sample.scored.fingerprint for sample in read.samples])

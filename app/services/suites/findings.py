@@ -209,7 +209,7 @@ class FindingService:
             decided = _decided(connection, **owner)
         # Clocks of senders may be ahead.
         period = Period(now - days * _DAY, now + _DAY, limit)
-        with self.samples.opened([period], **owner, features=0) as (read,), deadline.paused():
+        with self.samples.opened([period], **owner, features_bytes=0) as (read,), deadline.paused():
             low = self._low_scores(project_id, read.samples)
             groups = _grouped(read.samples, low, decided, effect_of)
             entries = [finding_of(group, read.samples, decided, now, days) for group in groups]

@@ -90,7 +90,7 @@ class SuiteProposer:
             effect_of = self.effects(connection, project_id, prompt_id)
         members = [] if question.suite is None else self._members(project_id, prompt_id, question.suite)
         size, period = self.cases.size(project_id=project_id, test_case_ids=members), Period(since, until)
-        opened = self.samples.opened([period], project_id=project_id, prompt_id=prompt_id, features=size)
+        opened = self.samples.opened([period], project_id=project_id, prompt_id=prompt_id, features_bytes=size)
         # The deadline is for waiting; thousands of wide sessions need seconds of computing.
         with opened as (read,), deadline.paused():
             cases = [*self.cases.read(project_id=project_id, test_case_ids=members)]

@@ -36,9 +36,12 @@ BYTES_MAX = 16 * 1024 * 1024
 The widest fingerprints have 49 KB. The figures of a session of very many turns have about 30 KB.
 """
 SMALL_BYTES = 64 * 1024
-"""Bytes of fingerprints, figures and features that are read without a place in `LargeReads`."""
-PLACES_PER_BYTE = 4
-"""A proposal needs about 8 bytes of memory for each byte of fingerprints, and a session 2 for each place."""
+"""Bytes of fingerprints, figures and features that are read without `LargeReads`."""
+HELD_PER_BYTE = 4
+"""Bytes to hold in `LargeReads` for each byte of fingerprints, figures and features.
+
+A proposal needs about 8 bytes of memory for one of these, and a session 2 bytes for one that it holds.
+"""
 
 
 class _Figures(msgspec.Struct, frozen=True):
@@ -58,7 +61,7 @@ _load_counted = decoder(_Counted)
 class ReadSessions:
     """Sessions, the newest first. `unread` have no fingerprint yet; `is_cut` if there are older ones, too.
 
-    `left_out` of these older ones are within the period's limit: their fingerprints and figures had no room.
+    `left_out` of these older ones are within the period's limit: their fingerprints and figures did not fit.
     """
 
     samples: Sequence[Sample]
@@ -85,12 +88,12 @@ class SampleReader:
 
     @contextmanager
     def opened(
-        self, periods: Sequence[Period], *, project_id: int, prompt_id: int, features: int
+        self, periods: Sequence[Period], *, project_id: int, prompt_id: int, features_bytes: int
     ) -> Iterator[list[ReadSessions]]:
-        """Return the sessions of each period, and hold their place during the block.
+        """Return the sessions of each period, and hold their memory during the block.
 
-        The place has room for `features` bytes of test cases, which the caller reads in the block. The first periods
-        get the room for fingerprints. Raises `Unavailable` if no place becomes free in time.
+        Also holds `features_bytes` for test cases, which the caller reads in the block. If not all fingerprints fit,
+        those of the first periods are read. Raises `Unavailable` if not enough memory is free in time.
         """
         owner = {"project_id": project_id, "prompt_id": prompt_id}
         with self.database.read() as connection:
@@ -101,20 +104,22 @@ class SampleReader:
         size = sum(map(sum, sizes))
         # More sessions may come before they are read.
         size += size // 8
-        room = min(BYTES_MAX, max(SMALL_BYTES, size))
-        if size + features <= SMALL_BYTES:
-            yield self._read(periods, room, **owner)
+        bytes_max = min(BYTES_MAX, max(SMALL_BYTES, size))
+        if size + features_bytes <= SMALL_BYTES:
+            yield self._read(periods, bytes_max, **owner)
         else:
-            with self.large.hold(project_id, (room + features) * PLACES_PER_BYTE):
-                yield self._read(periods, room, **owner)
+            with self.large.hold(project_id, (bytes_max + features_bytes) * HELD_PER_BYTE):
+                yield self._read(periods, bytes_max, **owner)
 
-    def _read(self, periods: Sequence[Period], room: int, *, project_id: int, prompt_id: int) -> list[ReadSessions]:
+    def _read(
+        self, periods: Sequence[Period], bytes_max: int, *, project_id: int, prompt_id: int
+    ) -> list[ReadSessions]:
         reads = []
         with self.database.read() as connection:
             for period in periods:
-                read, size = _read_sessions(connection, period, room, project_id=project_id, prompt_id=prompt_id)
+                read, size = _read_sessions(connection, period, bytes_max, project_id=project_id, prompt_id=prompt_id)
                 reads.append(read)
-                room = 0 if read.left_out else room - size
+                bytes_max = 0 if read.left_out else bytes_max - size
         return reads
 
 
@@ -124,13 +129,13 @@ def _which(period: Period, project_id: int, prompt_id: int) -> dict[str, int]:
 
 
 def _read_sessions(
-    connection: Connection, period: Period, room: int, *, project_id: int, prompt_id: int
+    connection: Connection, period: Period, bytes_max: int, *, project_id: int, prompt_id: int
 ) -> tuple[ReadSessions, int]:
     """Return the newest sessions of a period that fit, and the bytes of their fingerprints and figures."""
     which = _which(period, project_id, prompt_id)
     sizes = session_samples.sizes_of_samples(connection, **which, limit=period.limit + 1)
     totals = list(accumulate(sizes[: period.limit]))
-    fitting = bisect_right(totals, room)
+    fitting = bisect_right(totals, bytes_max)
     kept = session_samples.list_samples(connection, **which, limit=fitting) if fitting else []
     made = [row for row in kept if row.fingerprint is not None]
     keys = [row.session_key for row in made]

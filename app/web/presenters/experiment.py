@@ -14,11 +14,11 @@ from reprise_formats.experiment_summary import (
     Total,
     baseline_of,
     candidate_of,
+    candidate_words,
     candidates_of,
     compares_nothing,
     ranked,
     reused,
-    shown_of,
     total_of,
 )
 
@@ -160,7 +160,7 @@ class ShownExperiment:
     @property
     def candidates(self) -> list[tuple[Json, str]]:
         """Several candidates by their ranks, with what is shown of each; else empty."""
-        return [(candidate, shown_of(candidate)) for candidate in candidates_of(self.experiment)]
+        return [(candidate, candidate_words(candidate)) for candidate in candidates_of(self.experiment)]
 
     @property
     def by_model(self) -> list[tuple[str, list[Json]]]:

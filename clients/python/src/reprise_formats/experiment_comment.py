@@ -11,6 +11,7 @@ from reprise_formats.experiment_summary import (
     address_of,
     baseline_of,
     candidate_of,
+    candidate_words,
     candidates_of,
     cases_of,
     class_words,
@@ -19,7 +20,6 @@ from reprise_formats.experiment_summary import (
     plain,
     ranked,
     replay_address,
-    shown_of,
     total_of,
 )
 from reprise_formats.formats import duration, usd
@@ -68,7 +68,8 @@ def _candidates(experiment: Json) -> Iterator[str]:
         yield "|---|---|---|---|"
     for candidate in candidates:
         verdict = TITLES.get(candidate["verdict"], "Undecided")
-        yield f"| {candidate['rank']} | {inert(candidate['name'], NAME_MAX)} | {verdict} | {shown_of(candidate)} |"
+        name = inert(candidate["name"], NAME_MAX)
+        yield f"| {candidate['rank']} | {name} | {verdict} | {candidate_words(candidate)} |"
 
 
 def _violations(experiment: Json) -> Iterator[str]:

@@ -13,19 +13,19 @@ from reprise_formats.experiment_failures import Replays, failures_markdown
 from reprise_formats.experiment_summary import (
     Json,
     baseline_of,
-    blind,
+    blind_words,
     candidate_of,
     candidates_of,
     cases_of,
     classes_of,
     compares_nothing,
     cost,
-    noticed,
+    detectable_words,
     plain,
     reused,
     sees_too_little,
     subject_of,
-    unread,
+    undecided_replays,
 )
 from reprise_formats.formats import p_value, percent, plural, usd
 
@@ -62,7 +62,7 @@ def _next(experiment: Json) -> str:
     subject = subject_of(experiment)
     advice = _ADVICE[experiment["verdict"] or experiment["status"]].format(subject=subject)
     if experiment["verdict"] == "inconclusive":
-        return _UNREAD if unread(experiment) else _BLIND if sees_too_little(experiment) else advice
+        return _UNREAD if undecided_replays(experiment) else _BLIND if sees_too_little(experiment) else advice
     if experiment["verdict"] != "passed":
         return advice
     classes = classes_of(experiment)
@@ -120,7 +120,7 @@ def _passed(experiment: Json, reason: str) -> str:
         outcome = f"{improved} of {_tests(classes.total())} got better than with {baseline}, and none got worse"
     if failing := classes["stable_fail"]:
         outcome += f", though {failing} always {'fails' if failing == 1 else 'fail'}"
-    return "; ".join(filter(None, [outcome, noticed(experiment), blind(experiment)]))
+    return "; ".join(filter(None, [outcome, detectable_words(experiment), blind_words(experiment)]))
 
 
 def _failed(experiment: Json, reason: str) -> str:

@@ -143,7 +143,7 @@ def candidate_of(experiment: Json) -> str:
     return plain(candidates[0]["name"]) if candidates else name_of(experiment["candidate"])
 
 
-def shown_of(candidate: Json) -> str:
+def candidate_words(candidate: Json) -> str:
     """Return what is shown of one of several candidates: "2 tests better, 1 worse"."""
     classes = Counter(dict(candidate["classes"]))
     words = {"improved": "better", "regressed": "worse", "undecided": "undecided"}
@@ -166,8 +166,8 @@ def compares_nothing(experiment: Json) -> bool:
     return same and experiment["verdict"] == "passed"
 
 
-def noticed(experiment: Json) -> str:
-    """Return what would have been noticed in each test case that can see, "" where one was never played."""
+def detectable_words(experiment: Json) -> str:
+    """Return in words how large a drop each test case would have shown, "" where one was never played."""
     share = experiment["detectable"]
     if not share:
         return ""
@@ -178,7 +178,7 @@ def noticed(experiment: Json) -> str:
     return f"a step that fails more than {percent(share)} of the time would have shown{replays}"
 
 
-def blind(experiment: Json) -> str:
+def blind_words(experiment: Json) -> str:
     """Return how many test cases cannot show a drop, "" where each can."""
     count: int = experiment.get("blind") or 0
     if not count:
@@ -195,7 +195,7 @@ def sees_too_little(experiment: Json) -> bool:
     return not sighted or sighted < experiment["minSighted"] * classes_of(experiment).total()
 
 
-def unread(experiment: Json) -> int:
+def undecided_replays(experiment: Json) -> int:
     """Return the number of the candidate's replays that need review or are void."""
     return sum(case["candidate"].get("undecided", 0) for case in cases_of(experiment))
 

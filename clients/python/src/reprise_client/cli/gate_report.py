@@ -12,6 +12,7 @@ from reprise_formats.experiment_comment import inert
 from reprise_formats.experiment_failures import failure_lines
 from reprise_formats.experiment_summary import (
     address_of,
+    candidate_words,
     candidates_of,
     cases_of,
     class_words,
@@ -19,7 +20,6 @@ from reprise_formats.experiment_summary import (
     plain,
     ranked,
     replay_address,
-    shown_of,
     violations_of,
 )
 from reprise_formats.replay_words import violation_line
@@ -51,7 +51,7 @@ def lines(result: Result) -> Iterator[str]:
         yield f"{experiment['verdict'].upper()}  {report.sentence(experiment)}."
     for candidate in candidates_of(experiment):
         verdict = candidate["verdict"] or "undecided"
-        yield f"  {candidate['rank']}. {plain(candidate['name'])}: {verdict}, {shown_of(candidate)}"
+        yield f"  {candidate['rank']}. {plain(candidate['name'])}: {verdict}, {candidate_words(candidate)}"
     for violation in experiment["violations"]:
         yield f"  violation: {plain(violation_line(violation))}. {plain(violation['message'])}"
         yield from _links(experiment, [violation["replayId"]] if violation.get("replayId") else [])
@@ -101,7 +101,7 @@ def _whole(result: Result) -> JunitCase:
 
 
 def _candidate_case(candidate: Case) -> JunitCase:
-    text = f"rank {candidate['rank']}, {candidate['verdict'] or 'undecided'}: {shown_of(candidate)}"
+    text = f"rank {candidate['rank']}, {candidate['verdict'] or 'undecided'}: {candidate_words(candidate)}"
     return JunitCase(f"candidate {candidate['name']}", candidate["rank"], text=text)
 
 

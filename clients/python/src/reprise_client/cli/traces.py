@@ -69,7 +69,7 @@ def wait(url: str, api_key: str, prompt_id: int | None, agent: str | None, anoth
     adopted = any(entry["promptId"] == session["promptId"] for entry in listed)
     for line in (*report(session), *hindrances(session, draft, adopted=adopted)):
         terminal.echo(line)
-    sys.exit(bool(_words(session)))
+    sys.exit(bool(_missing_words(session)))
 
 
 @dataclass
@@ -166,7 +166,7 @@ def report(session: RemoteAnswer) -> Iterator[str]:
     calls = [step["name"] for turn in turns for step in turn.listed("steps") if step["kind"] == "tool_call"]
     names = ", ".join(list(dict.fromkeys(calls))[:TOOLS_MAX])
     yield f"Session {session['id']} of prompt {session['promptId']}, turns: {len(turns)}."
-    yield f"Words: {_words(session) or 'recorded.'}"
+    yield f"Words: {_missing_words(session) or 'recorded.'}"
     if session["conversationId"]:
         yield f"Conversation: {session['conversationId']}."
     else:
@@ -214,7 +214,7 @@ def _is_same_model(recorded: str, name: str) -> bool:
     return _DATE.sub("", plain) == _DATE.sub("", name.lower())
 
 
-def _words(session: RemoteAnswer) -> str:
+def _missing_words(session: RemoteAnswer) -> str:
     """Return what the session lacks of question and answer, "" if it has both."""
     turns = session.listed("turns")
     lacking = [] if any(turn["user"] for turn in turns) else ["the question"]

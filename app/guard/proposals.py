@@ -12,7 +12,7 @@ import msgspec
 from app.chat import Answer
 from app.errors import ProviderError
 from app.guard.mutants import Mutant
-from app.guard.sentences import PLACEHOLDER, Sentence, says_something
+from app.guard.sentences import PLACEHOLDER, Sentence, is_sentence
 from app.replay.judge_question import QuestionPart, enclosed
 from app.replay.judge_replies import unfenced
 from app.replay.ports import JudgeModelPort
@@ -133,7 +133,7 @@ def _fits(sentence: str, wording: str) -> bool:
     return (
         len(wording) <= 2 * len(sentence) + LONGER_BY_MAX
         and storable_text(wording) == wording
-        and says_something(wording)
+        and is_sentence(wording)
         and len(wording.splitlines()) <= len(sentence.splitlines())
         and _fixed(wording) == _fixed(sentence)
     )

@@ -41,7 +41,7 @@ def sentences(text: str) -> list[Sentence]:
         for found in sentences_of(_unwrapped(part)):
             first, last = begin + found.begin, begin + found.end
             pieces.append(TextPiece(first, last, text[first:last]))
-    kept = [piece for piece in pieces if says_something(piece.text)]
+    kept = [piece for piece in pieces if is_sentence(piece.text)]
     placed, line, at = [], 1, 0
     for number, piece in enumerate(kept):
         line += text.count("\n", at, piece.begin)
@@ -50,7 +50,7 @@ def sentences(text: str) -> list[Sentence]:
     return placed
 
 
-def says_something(piece: str) -> bool:
+def is_sentence(piece: str) -> bool:
     """Return whether a piece of text is a sentence: no heading, and more than placeholders and marks."""
     return not piece.startswith("#") and WORD.search(PLACEHOLDER.sub("", piece)) is not None
 

@@ -26,7 +26,7 @@ def _assertion(keyword: str, type_name: str | None, holds: Holds, message: Messa
     return apply
 
 
-def _says(predicate: str) -> Message:
+def _message_of(predicate: str) -> Message:
     return lambda rule, value: f"{shown(value)} {predicate.format(shown(rule))}"
 
 
@@ -74,31 +74,35 @@ _TABLE: dict[str, tuple[str | None, Holds, Message]] = {
         _has_type,
         lambda rule, value: f"{shown(value)} is not of type {', '.join(map(repr, _names(rule)))}",
     ),
-    "enum": (None, lambda check, rule, value: check.among(rule, value, id(rule)), _says("is not one of {}")),
+    "enum": (None, lambda check, rule, value: check.among(rule, value, id(rule)), _message_of("is not one of {}")),
     "const": (
         None,
         lambda check, rule, value: check.among([rule], value, id(rule)),
         lambda rule, _: f"{shown(rule)} was expected",
     ),
-    "minimum": ("number", lambda _, rule, value: value >= rule, _says("is less than the minimum of {}")),
-    "maximum": ("number", lambda _, rule, value: value <= rule, _says("is greater than the maximum of {}")),
+    "minimum": ("number", lambda _, rule, value: value >= rule, _message_of("is less than the minimum of {}")),
+    "maximum": ("number", lambda _, rule, value: value <= rule, _message_of("is greater than the maximum of {}")),
     "exclusiveMinimum": (
         "number",
         lambda _, rule, value: value > rule,
-        _says("is less than or equal to the minimum of {}"),
+        _message_of("is less than or equal to the minimum of {}"),
     ),
     "exclusiveMaximum": (
         "number",
         lambda _, rule, value: value < rule,
-        _says("is greater than or equal to the maximum of {}"),
+        _message_of("is greater than or equal to the maximum of {}"),
     ),
-    "multipleOf": ("number", _is_multiple, _says("is not a multiple of {}")),
+    "multipleOf": ("number", _is_multiple, _message_of("is not a multiple of {}")),
     "minLength": ("string", _no_fewer, _too_small("is too short")),
     "maxLength": ("string", _no_more, _too_large("is too long")),
-    "pattern": ("string", lambda check, rule, value: check.patterns.match(rule, value), _says("does not match {}")),
+    "pattern": (
+        "string",
+        lambda check, rule, value: check.patterns.match(rule, value),
+        _message_of("does not match {}"),
+    ),
     "minItems": ("array", _no_fewer, _too_small("is too short")),
     "maxItems": ("array", _no_more, _too_large("is too long")),
-    "uniqueItems": ("array", _is_unique, _says("has non-unique elements")),
+    "uniqueItems": ("array", _is_unique, _message_of("has non-unique elements")),
     "minProperties": ("object", _no_fewer, _too_small("does not have enough properties")),
     "maxProperties": ("object", _no_more, _too_large("has too many properties")),
 }

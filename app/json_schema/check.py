@@ -76,7 +76,7 @@ def _pattern_properties(
     for pattern in inner:
         names = [name for name in value if check.patterns.match(pattern, name)]
         seen.update(names)
-        if check.patterns.knows(pattern):
+        if check.patterns.supports(pattern):
             all_breaches += [breach for name in names for breach in check.inside(inner[pattern], value[name], name)]
     return all_breaches
 

@@ -149,7 +149,7 @@ def _contents(messages: tuple[Message, ...]) -> list[dict[str, Any]]:
                 contents += [{"role": "user", "parts": parts}] if parts else []
             case "assistant":
                 names |= {call.id: (call.name, _own_id(call.vendor_state)) for call in message.tool_calls}
-                parts = list(_said(message))
+                parts = list(_model_parts(message))
                 contents += [{"role": "model", "parts": parts}] if parts else []
             case "tool":
                 result = _result(message, *names.get(message.tool_call_id or "", ("unknown", None)))
@@ -164,7 +164,7 @@ def _text(text: str) -> list[dict[str, Any]]:
     return [{"text": text}] if text.strip() else []
 
 
-def _said(message: Message) -> Iterator[dict[str, Any]]:
+def _model_parts(message: Message) -> Iterator[dict[str, Any]]:
     for part in _text(message.text):
         yield part | _signature(message.vendor_state)
     for place, call in enumerate(message.tool_calls):

@@ -92,7 +92,7 @@ class _Expression:
         at = self._at + after
         return self._items[at] if at < len(self._items) else ""
 
-    def _takes(self, *words: str) -> bool:
+    def _accept(self, *words: str) -> bool:
         """Return whether these words come next, and go beyond them if so."""
         if all(self._peek(n) == word for n, word in enumerate(words)):
             self._at += len(words)
@@ -108,20 +108,20 @@ class _Expression:
     def _any(self, is_not: bool = False) -> Node:
         """Return the conditions that `or` joins, or their negation."""
         parts = [self._all(is_not)]
-        while self._takes("or"):
+        while self._accept("or"):
             parts.append(self._all(is_not))
         joined = all_of if is_not else any_of
         return joined(parts) if len(parts) > 1 else parts[0]
 
     def _all(self, is_not: bool) -> Node:
         parts = [self._not(is_not)]
-        while self._takes("and"):
+        while self._accept("and"):
             parts.append(self._not(is_not))
         joined = any_of if is_not else all_of
         return joined(parts) if len(parts) > 1 else parts[0]
 
     def _not(self, is_not: bool) -> Node:
-        while self._takes("not"):
+        while self._accept("not"):
             is_not = not is_not
         item = self._peek()
         if is_not and isinstance(item, list) and self._peek(1) in _AFTER_CONDITION:
@@ -137,19 +137,19 @@ class _Expression:
         if isinstance(operator, str) and operator in _COMPARING:
             self._at += 1
             return comparison(operator, left, self._sum())
-        if self._takes("is"):
+        if self._accept("is"):
             return self._is(left)
-        is_not = self._takes("not")
-        if self._takes("between"):
+        is_not = self._accept("not")
+        if self._accept("between"):
             low = self._sum()
-            if not self._takes("and"):
+            if not self._accept("and"):
                 raise NotRead
             node = all_of([comparison(">=", left, low), comparison("<=", left, self._sum())])
-        elif self._takes("in"):
+        elif self._accept("in"):
             node = self._in(left)
         elif isinstance(operator := self._peek(), str) and operator in _LIKE:
             self._at += 1
-            node = (operator, left, self._sum(), self._sum() if self._takes("escape") else "")
+            node = (operator, left, self._sum(), self._sum() if self._accept("escape") else "")
         elif is_not:
             raise NotRead
         else:
@@ -157,8 +157,8 @@ class _Expression:
         return negated(node) if is_not else node
 
     def _is(self, left: Node) -> Node:
-        is_not = self._takes("not")
-        if self._takes("distinct", "from"):
+        is_not = self._accept("not")
+        if self._accept("distinct", "from"):
             node: Node = ("distinct from", *sorted((left, self._sum()), key=repr))
         elif (word := self._next()) in ("null", "true", "false"):
             node = ("is", left, word)
@@ -199,7 +199,7 @@ class _Expression:
             is_negative ^= sign == "-"
         node = self._one()
         casts = 0
-        while self._takes(":", ":"):
+        while self._accept(":", ":"):
             casts += 1
             if casts > _MOST_CASTS:
                 raise NotRead
@@ -279,13 +279,13 @@ class _Expression:
             raise NotRead
         subject = "" if self._peek() == "when" else self._any()
         branches = list[Node]()
-        while self._takes("when"):
+        while self._accept("when"):
             condition = self._any()
-            if not self._takes("then"):
+            if not self._accept("then"):
                 raise NotRead
             branches.append((condition, self._any()))
-        otherwise = self._any() if self._takes("else") else "null"
-        if not self._takes("end") or not branches:
+        otherwise = self._any() if self._accept("else") else "null"
+        if not self._accept("end") or not branches:
             raise NotRead
         self._cases -= 1
         return ("case", subject, tuple(branches), otherwise)

@@ -66,7 +66,7 @@ class _Document:
         self._at += 1
         return token
 
-    def _takes(self, token: str) -> bool:
+    def _accept(self, token: str) -> bool:
         """Read a token if it is the next one, and return whether it is."""
         is_next = self._peek() == token
         self._at += is_next
@@ -80,12 +80,12 @@ class _Document:
     def _read_defaults(self) -> None:
         """Read the definitions of variables, of which some have a default."""
         self._next("(")
-        while not self._takes(")"):
+        while not self._accept(")"):
             self._next("$")
             name = self._name()
             while self._peek() not in ("=", "$", ")"):
                 self._next()
-            if self._takes("="):
+            if self._accept("="):
                 self._variables.setdefault(name, self._value(0))
 
     def _selection(self, depth: int, *, acts: bool) -> list[Form]:
@@ -93,11 +93,11 @@ class _Document:
         if depth > _DEEPEST:
             raise ValueError("too deep")
         fields = list[Form]()
-        while not self._takes("}"):
+        while not self._accept("}"):
             name = self._name()
-            if self._takes(":"):  # it was an alias
+            if self._accept(":"):  # it was an alias
                 name = self._name()
-            arguments = self._arguments(depth) if self._takes("(") else {}
+            arguments = self._arguments(depth) if self._accept("(") else {}
             inner = self._selection(depth + 1, acts=acts and not arguments) if self._peek() == "{" else []
             if acts or arguments or inner:
                 fields.append((name, json.dumps(arguments, sort_keys=True), *inner))
@@ -106,7 +106,7 @@ class _Document:
     def _arguments(self, depth: int, end: str = ")") -> dict[str, Any]:
         """Return the arguments of a field or the members of an object, but for those without a value."""
         arguments = {}
-        while not self._takes(end):
+        while not self._accept(end):
             name = self._name()
             self._next(":")
             arguments[name] = self._value(depth + 1)
@@ -131,7 +131,7 @@ class _Document:
             return self._arguments(depth, "}")
         if word == "[":
             entries = []
-            while not self._takes("]"):
+            while not self._accept("]"):
                 entries.append(self._value(depth + 1))
             return entries
         if word.startswith('"""'):

@@ -127,11 +127,11 @@ class _Pairing:
         try:
             rights = longest_common_subsequence(len(lefts), len(self._produced), weight)
         except OverBudget:
-            self._take_in_turn(lefts)
+            self._pair_in_order(lefts)
         else:
             self.pairs.update({lefts[row]: right for row, right in rights.items()})
 
-    def _take_in_turn(self, lefts: Sequence[int]) -> None:
+    def _pair_in_order(self, lefts: Sequence[int]) -> None:
         """Pair each step with the next produced one of its name."""
         rights_by_label = self._free()
         last = -1

@@ -63,7 +63,7 @@ class Reader:
         Raises `OverBudget`, and `ValueError` for a pattern that RE2 does not know.
         """
         pattern = nfc(pattern)
-        if not self._patterns.knows(pattern):
+        if not self._patterns.supports(pattern):
             raise ValueError(f"{pattern!r} is no pattern of RE2")
         return self._patterns.match(pattern, nfc(text))
 

@@ -37,7 +37,7 @@ def reads_secret(arguments: Any) -> bool:
     """
     texts = [(key, text) for key, text in _texts(arguments) if len(text) <= LONGEST]
     shows_names = any(key.lower() in _OUTPUT_KEYS and text.lower() in _OUTPUTS_OF_NAMES for key, text in texts)
-    return any(_tells(key, text) or (not shows_names and _is_kind(key, text)) for key, text in texts)
+    return any(_reveals(key, text) or (not shows_names and _is_kind(key, text)) for key, text in texts)
 
 
 def _is_kind(key: str, text: str) -> bool:
@@ -48,20 +48,20 @@ def _is_kind(key: str, text: str) -> bool:
     return any(name.partition("/")[0] in kinds for name in named)
 
 
-def _tells(key: str, text: str) -> bool:
+def _reveals(key: str, text: str) -> bool:
     if is_sql(text):
-        return _statement_tells(text.lower())
+        return _statement_reveals(text.lower())
     if key.lower() in SHELL_KEYS or (" " in text.strip() and command_reads(text)):
-        return any(map(_program_tells, programs_of(text) or [text.split()]))
+        return any(map(_program_reveals, programs_of(text) or [text.split()]))
     path = text.strip()
     return _is_address(path) or (_is_secret(path) and (" " not in path or path.startswith(("/", "~", "."))))
 
 
-def _program_tells(part: list[str], carriers: int = 0) -> bool:
+def _program_reveals(part: list[str], carriers: int = 0) -> bool:
     """Return whether a program, or the one that it runs, shows a secret."""
     if part and carriers < _MOST_CARRIED and (command := carried(part[0], part[1:])):
         programs = programs_of(command) or [command.split()] if isinstance(command, str) else [command]
-        return any(_program_tells(program, carriers + 1) for program in programs)
+        return any(_program_reveals(program, carriers + 1) for program in programs)
     if not part or part[0].rpartition("/")[2] in _SHOWS or (part[0] == "git" and not _GIT_SHOWS.isdisjoint(part[1:3])):
         return False
     line = " ".join(part)
@@ -91,7 +91,7 @@ def _is_secret(text: str) -> bool:
     )
 
 
-def _statement_tells(statement: str) -> bool:
+def _statement_reveals(statement: str) -> bool:
     """Return whether a query selects a column with a secret, or all columns of a table with secrets."""
     columns, _, others = statement.partition("from")
     named = {word.rpartition(".")[2] for word in _COLUMN.findall(columns)}

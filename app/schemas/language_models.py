@@ -146,7 +146,7 @@ class OpenAIToolSchema(StrictSchema):
     annotations = fields.Nested(AnnotationsSchema)
 
     @validates_schema
-    def _each_stands_once(self, data: dict[str, Any], **_kwargs: Any) -> None:
+    def _refuse_repeated_fields(self, data: dict[str, Any], **_kwargs: Any) -> None:
         if twice := [*(data.keys() & data["function"].keys())]:
             raise ValidationError("Must not also be in function.", min(twice))
 

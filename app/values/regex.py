@@ -72,7 +72,7 @@ class Patterns:
         self._budget = budget
         self._known: dict[str, re2._Regexp | None] = {}
 
-    def knows(self, pattern: str) -> bool:
+    def supports(self, pattern: str) -> bool:
         """Return whether RE2 supports a pattern: it has no look-around and no back references. Raises `OverBudget`."""
         return self._compiled(pattern) is not None
 

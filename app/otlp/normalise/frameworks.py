@@ -77,14 +77,16 @@ class ClaudeCode(Convention):
         return None if counts == [None] * 3 else sum(count or 0 for count in counts)
 
     def input_messages(self, span: SpanView) -> Messages | None:
-        return _said(span.text("user_prompt"), "user") or _said(_logged(span, _QUESTION, "prompt"), "user")
+        return _one_message(span.text("user_prompt"), "user") or _one_message(
+            _logged(span, _QUESTION, "prompt"), "user"
+        )
 
     def output_messages(self, span: SpanView) -> Messages | None:
-        recorded = _said(span.text("response.model_output"), "assistant")
+        recorded = _one_message(span.text("response.model_output"), "assistant")
         # The span has no calls. Text before a tool is no answer.
         if recorded or span.text("stop_reason") == "tool_use":
             return recorded
-        return _said(_logged(span, _ANSWER, "response"), "assistant")
+        return _one_message(_logged(span, _ANSWER, "response"), "assistant")
 
     def tool(self, span: SpanView) -> ToolUse | None:
         if self.operation(span) != TOOL:
@@ -103,7 +105,7 @@ def _tool_output(span: SpanView) -> Any:
     return next((values[key] for values in recorded for key in _OUTPUTS if values.get(key) is not None), None)
 
 
-def _said(text: str | None, role: str) -> Messages | None:
+def _one_message(text: str | None, role: str) -> Messages | None:
     return None if text is None or is_hidden(text) else (NormalisedMessage(role, text),)
 
 

@@ -250,13 +250,13 @@ _FIRST_TOKEN_AT = "langfuse.observation.completion_start_time"  # noqa: S105 - a
 
 def first_token_ms(span: SpanView, start_ns: int, duration_ms: float) -> float | None:
     """Return the milliseconds from a call's start to its first token; None where they are not recorded."""
-    recorded_ms = _told(span)
-    recorded_ms = _since(span, start_ns) if recorded_ms is None else recorded_ms
+    recorded_ms = _recorded_ms(span)
+    recorded_ms = _ms_since(span, start_ns) if recorded_ms is None else recorded_ms
     # A time after the call's end is no time of it: a clock, or a unit, that is another's.
     return round(recorded_ms, 3) if recorded_ms is not None and 0 <= recorded_ms <= duration_ms + 1 else None
 
 
-def _told(span: SpanView) -> float | None:
+def _recorded_ms(span: SpanView) -> float | None:
     for key, ms in _FIRST_TOKEN.items():
         value = span.attributes.get(key)
         if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
@@ -264,7 +264,7 @@ def _told(span: SpanView) -> float | None:
     return None
 
 
-def _since(span: SpanView, start_ns: int) -> float | None:
+def _ms_since(span: SpanView, start_ns: int) -> float | None:
     text = span.text(_FIRST_TOKEN_AT)
     try:
         # Some write the text as JSON, in quotes.

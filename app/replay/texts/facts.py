@@ -17,7 +17,7 @@ from collections.abc import Iterable
 import msgspec
 
 from app.replay.texts.forms import Forms
-from app.replay.texts.names import standing_words
+from app.replay.texts.names import words_and_titled
 from app.replay.texts.sources import Sources
 from app.replay.texts.value_kinds import Value
 from app.values.unicode import nfc
@@ -46,31 +46,32 @@ def compare_facts(recorded: str, produced: str, sources: Sources, *, keep_said: 
     recorded, produced = nfc(recorded), _MARKED.sub(r"\2", nfc(produced))
     sources.reader.spend_on_words(recorded, produced)
     produced_values = sources.reader.values(produced)
-    forms, names = Forms(produced_values), standing_words(produced)
+    forms, names = Forms(produced_values), words_and_titled(produced)
     bound = sources.bound(recorded, keep_said=keep_said)
-    stands = [
-        _name_stands(value.form, *names) if value.kind == "name" else _stands(value, forms, sources) for value in bound
+    repeated = [
+        _has_name(value.form, *names) if value.kind == "name" else _is_repeated(value, forms, sources)
+        for value in bound
     ]
-    lost = tuple(value.spelling for value, here in zip(bound, stands, strict=True) if not here)
+    lost = tuple(value.spelling for value, here in zip(bound, repeated, strict=True) if not here)
     gone = frozenset(lost)
     had = sources.reader.values(recorded)
     before, resolved = Forms(had), Forms(map(sources.resolved, had))
-    added = (value for value in produced_values if not _stood(value, before, resolved, sources))
+    added = (value for value in produced_values if not _was_recorded(value, before, resolved, sources))
     others = _Others(value for value in had if value.spelling not in gone)
     new = [value for value in added if not _supported(value, others, sources)]
     return Facts(
-        tuple(value.spelling for value, here in zip(bound, stands, strict=True) if here),
+        tuple(value.spelling for value, here in zip(bound, repeated, strict=True) if here),
         lost,
         tuple(dict.fromkeys(value.spelling for value in new)),
     )
 
 
-def _stands(value: Value, forms: Forms, sources: Sources) -> bool:
+def _is_repeated(value: Value, forms: Forms, sources: Sources) -> bool:
     """Return True if a new text has a recorded value, in its own spelling and as the sources read it."""
     return value in forms and sources.resolved(value) in forms
 
 
-def _stood(value: Value, before: Forms, resolved: Forms, sources: Sources) -> bool:
+def _was_recorded(value: Value, before: Forms, resolved: Forms, sources: Sources) -> bool:
     """Return True if the recorded text has a value, in its own spelling and as the sources read it."""
     if value not in before or value not in resolved:
         return False
@@ -104,7 +105,7 @@ def _is_share(value: Value) -> bool:
     return value.detail == "%"
 
 
-def _name_stands(name: str, words: frozenset[str], titled: frozenset[str]) -> bool:
+def _has_name(name: str, words: frozenset[str], titled: frozenset[str]) -> bool:
     """Return True if a text has all words of a name, or its last one after a title."""
     parts = name.split()
     return words.issuperset(parts) or (len(parts) > 1 and parts[-1] in titled)

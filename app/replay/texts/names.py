@@ -83,7 +83,7 @@ def plain_words(text: str) -> set[str]:
     return {word.lower() for match in _words(text) for word in _HUMP.split(match[0]) if not word[0].isupper()}
 
 
-def standing_words(text: str) -> tuple[frozenset[str], frozenset[str]]:
+def words_and_titled(text: str) -> tuple[frozenset[str], frozenset[str]]:
     """Return all words of a text in lower case, and the words that follow a title, as in "Ms. Schmidt"."""
     plain = plainly(text)
     words = frozenset(_bare(match[0]).casefold() for match in _words(plain))

@@ -12,7 +12,7 @@ from typing import Any
 from app.replay.reader import Reader
 from app.replay.texts.background import TextBackground
 from app.replay.texts.forms import Forms, Lookup
-from app.replay.texts.names import Names, find_names, names_of, plain_words, standing_words
+from app.replay.texts.names import Names, find_names, names_of, plain_words, words_and_titled
 from app.replay.texts.value_kinds import Value
 from app.replay.texts.values import find_values
 from app.replay.texts.words import NAME_KEYS, NO_NAME_KEYS
@@ -79,7 +79,7 @@ class Sources:
         self._lengths: set[int] = lengths
         self._longest = max(lengths, default=0)
         self._plain: frozenset[str] = frozenset(plain)
-        self._said_words = standing_words(user)[0]
+        self._said_words = words_and_titled(user)[0]
         self._names: Names = _names(texts, self._plain)
         for earlier in before:
             self._names = self._names.joined(earlier._names)
@@ -103,7 +103,7 @@ class Sources:
         )
         return list({(value.form, value.detail): value for value in (*values, *named_values)}.values())
 
-    def said(self, value: Value) -> bool:
+    def _is_said(self, value: Value) -> bool:
         """Return True if a value occurs in the user's message of this turn."""
         return value in self._said
 
@@ -135,7 +135,7 @@ class Sources:
         return any(forms.contradict(value) for forms in self._calls)
 
     def _binds(self, value: Value, *, keep_said: bool) -> bool:
-        if self.said(value):
+        if self._is_said(value):
             return keep_said
         self._spend_on_calls()
         return any(value in forms for forms in self._of_calls)

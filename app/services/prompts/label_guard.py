@@ -164,7 +164,7 @@ def _test_cases(move: GuardedMove, evidence: ExperimentEvidence) -> Iterator[str
         yield f"since then {_named(changed)} changed"
 
 
-def _numbers(move: GuardedMove, evidence: ExperimentEvidence) -> Iterator[str]:
+def _parameters(move: GuardedMove, evidence: ExperimentEvidence) -> Iterator[str]:
     rule, design = move.rule, evidence.design
     repeats, detect, alpha = design["repeats"]["min"], design["detect"], design["alpha"]
     if repeats < rule.repeats:
@@ -175,7 +175,7 @@ def _numbers(move: GuardedMove, evidence: ExperimentEvidence) -> Iterator[str]:
         yield f"its alpha is {alpha:g}, and at least {rule.alpha:g} is required"
 
 
-def _sight(move: GuardedMove, evidence: ExperimentEvidence) -> Iterator[str]:
+def _sighted(move: GuardedMove, evidence: ExperimentEvidence) -> Iterator[str]:
     sighted, total = evidence.summary.get("sighted"), len(evidence.cases)
     if sighted is None:
         yield "it does not show which test cases can notice a drop"
@@ -208,7 +208,7 @@ def _judge(move: GuardedMove, evidence: ExperimentEvidence) -> Iterator[str]:
 
 
 # What each guard requires of an experiment; all that lacks is named.
-REQUIREMENTS: tuple[Requirement, ...] = (_outcome, _sides, _test_cases, _numbers, _sight, _watch, _judge)
+REQUIREMENTS: tuple[Requirement, ...] = (_outcome, _sides, _test_cases, _parameters, _sighted, _watch, _judge)
 
 
 def _named(case_ids: Sequence[int]) -> str:

@@ -316,7 +316,7 @@ NOT_GROWING: dict[str, set[str]] = {
     "looks up the digest of each earlier message, in one line of C": {"replay/known:MessageDigests.of"},
     "sort a set, which C does": {"replay/condition_algebra:one_of"},
     "loop over the probes of an audit, the gaps that are shown, or the tries of a calibration": {
-        "audit/figures:noticed",
+        "audit/figures:noticed_sentence",
         "audit/playing:play_probe",
         "audit/probes:_balanced",
         "audit/probes:_labelled",

@@ -13,7 +13,7 @@ from app.replay.forms import scalar_form
 from app.replay.kinds import kind_of
 from app.replay.statements import sql_reads
 from app.replay.texts.facts import compare_facts
-from app.replay.texts.names import Names, find_names, names_of, plain_words, standing_words
+from app.replay.texts.names import Names, find_names, names_of, plain_words, words_and_titled
 from app.replay.texts.sources import Sources
 from app.replay.texts.values import find_values
 from app.replay.value_notes import LONGEST, text_note
@@ -63,7 +63,7 @@ SHAPES: dict[str, Callable[[int], str]] = {
 READERS: dict[str, Callable[[str], object]] = {
     "find_values": find_values,
     "plain_words": plain_words,
-    "standing_words": standing_words,
+    "words_and_titled": words_and_titled,
     "names_of": lambda text: names_of(text, frozenset()),
     "find_names": lambda text: list(find_names(text, Names(frozenset({"Bb", "Anna", "a"})))),
     "lowered": lowered,

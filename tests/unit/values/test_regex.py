@@ -56,9 +56,9 @@ def test_a_new_pattern_has_few_classes_and_fits_the_budget_of_all() -> None:
 def test_patterns_of_a_replay_spend_what_they_need_to_compile_once() -> None:
     budget = WorkBudget(10_000)
     patterns = Patterns(budget)
-    assert patterns.knows(r"\pL")
+    assert patterns.supports(r"\pL")
     spent = budget.spent
-    assert patterns.knows(r"\pL")
+    assert patterns.supports(r"\pL")
     assert budget.spent == spent
     with pytest.raises(OverBudget):
-        patterns.knows(r"\pL" * 300)
+        patterns.supports(r"\pL" * 300)

@@ -111,7 +111,7 @@ def run(request: GateRequest, stop: Interruption) -> Result:
         started = instance.post(path, body)
         return watched(prompt_id, ExperimentWatch(instance, request.timeout_s, started, stop.sleep))
     except CouldNotRun as problem:
-        return Result(prompt_id, None, _told(problem.message, request.file))
+        return Result(prompt_id, None, _in_terms_of_the_file(problem.message, request.file))
     except (AttributeError, LookupError, TypeError, ValueError) as error:  # an answer that is no experiment
         return Result(prompt_id, None, f"{type(error).__name__}: {error}")
 
@@ -212,7 +212,7 @@ def _baseline(request: GateRequest, instance: Remote, prompt_id: int) -> Any:
     return {"commitHash": full_hash(instance, prompt_id, request.baseline)}
 
 
-def _told(message: str, file: Path | None) -> str:
+def _in_terms_of_the_file(message: str, file: Path | None) -> str:
     """Return a message with the file's names of fields, where the candidate is a file."""
     return files.in_names_of_the_file(message) if file else message
 

@@ -71,7 +71,7 @@ class Remote:
             base_url=url.rstrip("/"), headers=headers, timeout=30, transport=transport, verify=tls.default()
         )
         self._sleep, self._tries = sleep, tries
-        self._waiting_told = False
+        self._waiting_shown = False
         self.url = url.rstrip("/")
 
     def close(self) -> None:
@@ -202,7 +202,7 @@ class Remote:
                     return response
                 problem, retry_after = f"answered {response.status_code}", response.headers.get("Retry-After", "")
                 response.close()
-            self._tell_waiting(problem)
+            self._show_waiting(problem)
             pause_s = float(retry_after) if retry_after.isdecimal() else PAUSE_S * attempt
             sleep(min(pause_s, PAUSE_MAX_S))
         raise AssertionError("unreachable")
@@ -213,9 +213,9 @@ class Remote:
         except ValueError as error:  # NaN, an infinite number, or half a character
             raise CouldNotRun(f"A value can't be sent as JSON: {error}") from error
 
-    def _tell_waiting(self, problem: str) -> None:
-        if not self._waiting_told:
-            self._waiting_told = True
+    def _show_waiting(self, problem: str) -> None:
+        if not self._waiting_shown:
+            self._waiting_shown = True
             terminal.echo(f"{self.url}: {problem}. Waiting for it, {self._tries} tries in all.", err=True)
 
 

@@ -45,7 +45,7 @@ log_records = new_table(
 
 LOG_RECORD_COLUMNS = ("project_id", "trace_id", "span_id", "digest", "prompt_id", "time_ns", "body", "waiting_since")
 NewRecord = tuple[int, bytes, bytes, bytes, int | None, int, bytes, int]
-"""A row in the order of COLUMNS; the body may be compressed."""
+"""A row in the order of `LOG_RECORD_COLUMNS`; the body may be compressed."""
 
 _C = log_records.c
 _RAW = raw_of(_C.body)

@@ -77,7 +77,7 @@ class Group(NamedTuple):
 
 Joined = Sequence[Group]
 """The groups that go into one block, or into several if they need too much."""
-Kept = Sequence[tuple[spans.NewSpan, Bodied]]
+Kept = Sequence[tuple[spans.SpanRow, Bodied]]
 """Rows with their spans."""
 
 
@@ -220,13 +220,13 @@ def pack(connection: Connection, *, project_id: int, groups: Sequence[Joined]) -
     Rows that have gone, and rows with bodies of spans outside of the groups, are left out. Groups with a damaged body
     do not change.
     """
-    locked: dict[int, spans.NewSpan] = {}
+    locked: dict[int, spans.SpanRow] = {}
     for piece in queries.pieces(sorted(id_ for joined in groups for group in joined for id_ in group.ids)):
         of_piece = _ROWS.add_columns(_S.id).where(no_index(_S.project_id) == project_id, _S.id.in_(piece))
         for row in connection.execute(of_piece.order_by(_S.id).with_for_update()):
             *values, body, id_ = row
-            locked[id_] = (*values, bytes(body))
-    left = {block_id for row in locked.values() if (block_id := block_of(bytes(row[-1]))) is not None}
+            locked[id_] = spans.SpanRow(*values, bytes(body))
+    left = {block_id for row in locked.values() if (block_id := block_of(bytes(row.body))) is not None}
     blocks = bodies_of(connection, project_id=project_id, ids=left)
     changed = []
     for joined in groups:
@@ -238,21 +238,21 @@ def pack(connection: Connection, *, project_id: int, groups: Sequence[Joined]) -
 
 
 def _packed(
-    connection: Connection, project_id: int, groups: Sequence[Sequence[spans.NewSpan]], blocks: Mapping[int, bytes]
-) -> list[spans.NewSpan]:
+    connection: Connection, project_id: int, groups: Sequence[Sequence[spans.SpanRow]], blocks: Mapping[int, bytes]
+) -> list[spans.SpanRow]:
     """Store blocks with the bodies of the rows of groups; returns the rows as they become."""
     try:
         bodied = _bodies(list(chain.from_iterable(groups)), blocks)
     except ValueError:
         return []
-    kept = [[(row, bodied[row[1], row[2]]) for row in rows if (row[1], row[2]) in bodied] for rows in groups]
+    kept = [[(row, bodied[row.key]) for row in rows if row.key in bodied] for rows in groups]
     return _stored(connection, project_id, [group for group in kept if group]) if len(bodied) > 1 else []
 
 
-def _bodies(rows: Sequence[spans.NewSpan], blocks: Mapping[int, bytes]) -> dict[SpanKey, Bodied]:
-    prompt_ids = {(row[1], row[2]): row[3] for row in rows}
-    stored = {(row[1], row[2]): bytes(row[-1]) for row in rows}
-    scopes = {(row[1], row[2]): row[5] for row in rows}
+def _bodies(rows: Sequence[spans.SpanRow], blocks: Mapping[int, bytes]) -> dict[SpanKey, Bodied]:
+    prompt_ids = {row.key: row.prompt_id for row in rows}
+    stored = {row.key: bytes(row.body) for row in rows}
+    scopes = {row.key: row.scope for row in rows}
     of_rows = read_whole(in_rows(stored)).items()
     with_scopes = ((key, scope_of(key, stored[key], scopes), body) for key, body in of_rows)
     return {
@@ -261,7 +261,7 @@ def _bodies(rows: Sequence[spans.NewSpan], blocks: Mapping[int, bytes]) -> dict[
     }
 
 
-def _stored(connection: Connection, project_id: int, groups: Sequence[Kept]) -> list[spans.NewSpan]:
+def _stored(connection: Connection, project_id: int, groups: Sequence[Kept]) -> list[spans.SpanRow]:
     """Store the spans of groups in a block, or in several if it is large; returns their rows as they become."""
     kept = list(chain.from_iterable(groups))
     content, places = join_block([span for _, span in kept])
@@ -273,7 +273,7 @@ def _stored(connection: Connection, project_id: int, groups: Sequence[Kept]) -> 
     traces = b"".join(dict.fromkeys(span.trace_id for _, span in kept))
     block_id = queries.insert_row(connection, span_blocks, project_id=project_id, traces=traces, body=body)
     name = name_of_block(block_id)
-    return [(*row[:5], "", name + place) for (row, _), place in zip(kept, places, strict=True)]
+    return [row._replace(scope="", body=name + place) for (row, _), place in zip(kept, places, strict=True)]
 
 
 def blocks_of_rows(connection: Connection, *, project_id: int, ids: Sequence[int]) -> set[int]:
@@ -298,13 +298,13 @@ def settle_blocks(connection: Connection, *, project_id: int, block_ids: Collect
         rows = _rows_of(connection, project_id, block_id, block.traces)
         if rows:
             try:
-                if _size(row[-1] for row in rows) == size_of_block(block.body[:HEAD_BYTES], len(block.body)):
+                if _size(row.body for row in rows) == size_of_block(block.body[:HEAD_BYTES], len(block.body)):
                     continue
                 bodied = _bodies(rows, {block_id: block.body})
             except ValueError:
                 # Its spans can't be read. It is removed with the last of them.
                 continue
-            kept = [(row, bodied[row[1], row[2]]) for row in rows]
+            kept = [(row, bodied[row.key]) for row in rows]
             spans.replace_bodies(connection, sorted(_stored(connection, project_id, [kept])))
         connection.execute(delete(span_blocks).where(*of_id))
 
@@ -332,12 +332,12 @@ def _forms_of(connection: Connection, project_id: int, block_id: int, traces: by
     ]
 
 
-def _rows_of(connection: Connection, project_id: int, block_id: int, traces: bytes) -> list[spans.NewSpan]:
+def _rows_of(connection: Connection, project_id: int, block_id: int, traces: bytes) -> list[spans.SpanRow]:
     """Return the rows of the spans in a block, locked, in the order of their places."""
-    rows: list[spans.NewSpan] = []
+    rows: list[spans.SpanRow] = []
     for condition in _conditions(project_id, block_id, traces):
-        rows += [tuple(row) for row in connection.execute(_ROWS.where(*condition).with_for_update())]
-    return sorted(rows, key=lambda row: bytes(row[-1]))
+        rows += [spans.SpanRow(*row) for row in connection.execute(_ROWS.where(*condition).with_for_update())]
+    return sorted(rows, key=lambda row: bytes(row.body))
 
 
 def _conditions(project_id: int, block_id: int, traces: bytes) -> Iterator[tuple[ColumnElement[bool], ...]]:

@@ -68,25 +68,24 @@ def join_rows(connection: Connection, *, ids: Sequence[int]) -> int:
     not change, and neither do the rows of its spans. A turn with a damaged body does not change.
     """
     columns = select(*(_C[name] for name in spans.SPAN_COLUMNS))
-    rows: list[spans.NewSpan] = []
+    rows: list[spans.SpanRow] = []
     for piece in pieces(sorted(ids)):
         locked = columns.where(_C.id.in_(piece)).order_by(_C.id).with_for_update()
-        rows += [tuple(row) for row in connection.execute(locked)]
+        rows += [spans.SpanRow(*row) for row in connection.execute(locked)]
     changed = [row for _, of_turn in groupby(sorted(rows, key=_turn), _turn) for row in _joined(list(of_turn))]
     spans.replace_bodies(connection, sorted(changed))
     return len(changed)
 
 
-def _turn(row: spans.NewSpan) -> tuple[int, int, bytes]:
-    project_id, trace_id, _, prompt_id, *_ = row
-    return project_id, prompt_id, trace_id
+def _turn(row: spans.SpanRow) -> tuple[int, int, bytes]:
+    return row.project_id, row.prompt_id, row.trace_id
 
 
-def _joined(rows: list[spans.NewSpan]) -> Iterator[spans.NewSpan]:
+def _joined(rows: list[spans.SpanRow]) -> Iterator[spans.SpanRow]:
     """Yield those rows of a turn that change when their bodies are compressed together."""
     rows.sort()
-    prompt_id = rows[0][3]
-    stored, scopes = {row[1:3]: bytes(row[-1]) for row in rows}, {row[1:3]: row[-2] for row in rows}
+    prompt_id = rows[0].prompt_id
+    stored, scopes = {row.key: bytes(row.body) for row in rows}, {row.key: row.scope for row in rows}
     try:
         bodies = read_whole(stored)
     except ValueError:
@@ -94,6 +93,5 @@ def _joined(rows: list[spans.NewSpan]) -> Iterator[spans.NewSpan]:
     whole = {key: Bodied(*key, prompt_id, scope_of(key, stored[key], scopes), body) for key, body in bodies.items()}
     forms = by_turn(list(whole.values()))
     for row in rows:
-        key = row[1:3]
-        if key in whole and forms[key] != row[-1]:
-            yield spans.row_of(row[0], row[4], whole[key], forms[key])
+        if row.key in whole and forms[row.key] != row.body:
+            yield spans.row_of(row.project_id, row.batch_id, whole[row.key], forms[row.key])

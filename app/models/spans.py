@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import (
     Column,
@@ -56,9 +56,24 @@ _IS_HOLDER_OF = and_(
     == func.substr(spans.c.body, 1 + span_bodies.HOLDER_START, span_bodies.HOLDER_BYTES, type_=LargeBinary),
 )
 
-SPAN_COLUMNS = ("project_id", "trace_id", "span_id", "prompt_id", "batch_id", "scope", "body")
-NewSpan = tuple[int, bytes, bytes, int, int, str, bytes | memoryview]
-"""A row in the order of `SPAN_COLUMNS`, with its own scope and the stored form of its body."""
+
+class SpanRow(NamedTuple):
+    """The columns of a row, without its id, with its own scope and the stored form of its body."""
+
+    project_id: int
+    trace_id: bytes
+    span_id: bytes
+    prompt_id: int
+    batch_id: int
+    scope: str
+    body: bytes | memoryview
+
+    @property
+    def key(self) -> SpanKey:
+        return self.trace_id, self.span_id
+
+
+SPAN_COLUMNS = SpanRow._fields
 
 READ_ATTEMPTS = 5
 """How often rows of spans are read while their blocks are replaced: each time another transaction has committed."""
@@ -79,13 +94,13 @@ class StoredSpanRow:
     raw: bytes
 
 
-def row_of(project_id: int, batch_id: int, span: SentSpan, stored: bytes) -> NewSpan:
+def row_of(project_id: int, batch_id: int, span: SentSpan, stored: bytes) -> SpanRow:
     """Return the row of a span; `stored` is the stored form of its body."""
     scope = span_bodies.own_scope(span.scope, stored)
-    return (project_id, span.trace_id, span.span_id, span.prompt_id, batch_id, scope, stored)
+    return SpanRow(project_id, span.trace_id, span.span_id, span.prompt_id, batch_id, scope, stored)
 
 
-def insert_new(connection: Connection, rows: Sequence[NewSpan]) -> int:
+def insert_new(connection: Connection, rows: Sequence[SpanRow]) -> int:
     """Store the `rows` (in key order) with new keys; returns their number.
 
     If some were not stored, bodies of the others may be in their rows: see `replace_bodies`.
@@ -93,7 +108,7 @@ def insert_new(connection: Connection, rows: Sequence[NewSpan]) -> int:
     return bulk.insert_new(connection, "spans", SPAN_COLUMNS, rows)
 
 
-def replace_bodies(connection: Connection, rows: Sequence[NewSpan]) -> None:
+def replace_bodies(connection: Connection, rows: Sequence[SpanRow]) -> None:
     """Write the scopes and bodies of `rows` (in key order), which this transaction stored or has locked."""
     key = ("project_id", "trace_id", "span_id")
     bulk.upsert(connection, "spans", SPAN_COLUMNS, rows, key=key, update={"scope": "new", "body": "new"})

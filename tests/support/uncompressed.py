@@ -10,7 +10,7 @@ from sqlalchemy import Column, select
 
 from app.models.compression import store_texts
 from app.models.span_bodies import scope_of
-from app.models.spans import SPAN_COLUMNS, replace_bodies, spans
+from app.models.spans import SPAN_COLUMNS, SpanRow, replace_bodies, spans
 from app.services.data.compression import COMPRESSED_COLUMNS as COMPRESSED
 from app.wiring.container import Container
 from tests.support.readable import bodies_of
@@ -47,8 +47,8 @@ def store_spans_plain(world: World) -> int:
     bodies, c = bodies_of(world, world.project_id), spans.c
     listed = select(*(c[name] for name in SPAN_COLUMNS)).where(c.project_id == world.project_id)
     with world.container.database.write() as connection:
-        rows = connection.execute(listed.order_by(c.trace_id, c.span_id)).all()
-        scopes = {row[1:3]: row.scope for row in rows}
-        whole = [(*row[:-2], scope_of(row[1:3], row.body, scopes), bodies[row[1:3]]) for row in rows]
+        rows = [SpanRow(*row) for row in connection.execute(listed.order_by(c.trace_id, c.span_id))]
+        scopes = {row.key: row.scope for row in rows}
+        whole = [row._replace(scope=scope_of(row.key, bytes(row.body), scopes), body=bodies[row.key]) for row in rows]
         replace_bodies(connection, whole)
     return len(bodies)

@@ -302,7 +302,7 @@ class IngestService:
         ordered = dict(sorted(((span.trace_id, span.span_id), span) for span in spans_))
         batch_id = new_batch_id(self.now())
 
-        def rows_of(keyed: Mapping[SpanKey, Span]) -> list[spans.NewSpan]:
+        def rows_of(keyed: Mapping[SpanKey, Span]) -> list[spans.SpanRow]:
             stored = self.to_stored(list(keyed.values()))
             return [spans.row_of(project_id, batch_id, span, stored[key]) for key, span in keyed.items()]
 

@@ -34,7 +34,7 @@ ROWS_PER_QUERY = 16
 
 @dataclass(slots=True, kw_only=True)
 class RunService:
-    """Runs of prompts; `turns` shares the `ACCEPTED_AT_ONCE` places among organizations."""
+    """Runs of prompts; `semaphore` limits those of each organization that are accepted at once."""
 
     database: Database
     prompts: PromptService
@@ -107,7 +107,7 @@ class RunService:
         return finished
 
     def execute_large(self, run_id: int) -> bool:
-        """Do as `execute` as soon as this process has room for the run.
+        """Do as `execute` as soon as this process has memory for the run.
 
         Returns False if it has none in time: the run's message goes back to the queue. Raises `NoFreePlace` if the
         process ends.

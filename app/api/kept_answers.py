@@ -37,7 +37,7 @@ from app.services.accounts.keys import KeyService
 Environ = dict[str, Any]
 Headers = list[tuple[str, str]]
 Application = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
-Asked = tuple[str | bytes, ...]
+RequestKey = tuple[str | bytes, ...]
 
 ANSWERED = "reprise.answered"
 """The name in the environ of the `KeepableAnswer` of a request that may be kept."""
@@ -82,7 +82,9 @@ class KeepableAnswer:
 
 @dataclass(frozen=True, slots=True)
 class KeptAnswer:
-    """An answer without the headers that differ between requests; `counted` are its counters, with the cache's."""
+    """An answer without the headers that differ between requests.
+
+    `counted` are the counters of a request that gets it, and `timed` the labels of its duration."""
 
     status: str
     headers: Headers
@@ -112,20 +114,20 @@ class KeptAnswers:
     def answer(self, env: Environ, start_response: Callable[..., Any], application: Application) -> Iterable[bytes]:
         """Return the answer to a request: a kept one, or the application's."""
         began = time.perf_counter()
-        asked = self._asked(env)
-        if asked is None:
+        request_key = self._request_key(env)
+        if request_key is None:
             return application(env, start_response)
-        kept = self._answers.get(asked)
+        kept = self._answers.get(request_key)
         headers = self._headers(env, kept) if kept else None
         if kept is None or headers is None:
             self._metrics.count(CACHE_LOOKUPS, "answers", "miss")
-            return self._made(asked, env, start_response, application)
+            return self._made(request_key, env, start_response, application)
         start_response(kept.status, headers)
         self._metrics.count_together(kept.counted, HTTP_SECONDS, kept.timed, time.perf_counter() - began)
         return kept.chunks
 
-    def _asked(self, env: Environ) -> Asked | None:
-        """Return everything in a request that decides its answer, besides its key; None if no answer is kept.
+    def _request_key(self, env: Environ) -> RequestKey | None:
+        """Return everything in a request that decides its answer, besides its API key; None if no answer is kept.
 
         A short body is read, and put back for the application.
         """
@@ -169,7 +171,7 @@ class KeptAnswers:
             deadline.finish()
 
     def _made(
-        self, asked: Asked, env: Environ, start_response: Callable[..., Any], application: Application
+        self, request_key: RequestKey, env: Environ, start_response: Callable[..., Any], application: Application
     ) -> Iterable[bytes]:
         """Return the application's answer, and keep it if it may be kept."""
         noted: list[tuple[str, Headers]] = []
@@ -192,7 +194,7 @@ class KeptAnswers:
                 (method, answered.route),
             )
             # Besides its bytes an answer has objects, of about 3,000 bytes.
-            self._answers.put(asked, kept, weight=3000 + sum(map(len, asked)) + sum(map(len, chunks)))
+            self._answers.put(request_key, kept, weight=3000 + sum(map(len, request_key)) + sum(map(len, chunks)))
         return chunks
 
 

@@ -12,9 +12,9 @@ from app.audit.tokens import FoundValue, TextPiece, same_value, sentences_of, va
 from app.values.budget import UNLIMITED, WorkBudget
 
 NAMES_MAX = 200
-_STEPS_OF_UNITS = 40
-_STEPS_OF_A_NAME = 200  # to compile its pattern
-_STEPS_OF_A_VALUE = 5
+_STEPS_FOR_UNITS = 40
+_STEPS_PER_NAME = 200  # to compile its pattern
+_STEPS_PER_VALUE = 5
 _SEARCHED_PER_STEP = 1_000  # characters
 ENTRIES_MAX = 12
 """Rows or items of one group that are compared."""
@@ -64,7 +64,7 @@ def is_line(text: str, sentence: TextPiece) -> bool:
 def other_unit(probed: ProbedText, value: FoundValue) -> Change | None:
     """Return the text with another unit directly after or before a value."""
     text, language = probed.text, probed.language
-    probed.conversation.budget.spend(_STEPS_OF_UNITS)
+    probed.conversation.budget.spend(_STEPS_FOR_UNITS)
     after = text[value.end : value.end + 40]
     before = text[max(0, value.begin - 8) : value.begin]
     for unit, other in SYMBOLS:
@@ -90,7 +90,7 @@ def exchangeable(
 
     These are the first values of one kind that differ, or else the texts after the names of both entries.
     """
-    budget.spend(len(first.text) + len(second.text) + _STEPS_OF_A_VALUE * ENTRIES_MAX**2)
+    budget.spend(len(first.text) + len(second.text) + _STEPS_PER_VALUE * ENTRIES_MAX**2)
     rights = _placed(second)
     for left in _placed(first):
         for right in rights:
@@ -123,7 +123,7 @@ def other_name(probed: ProbedText, name: str, others: Sequence[str]) -> Change |
     budget.read(probed.text)
     if name not in probed.text:
         return None
-    budget.spend(_STEPS_OF_A_NAME)
+    budget.spend(_STEPS_PER_NAME)
     place = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", probed.text)
     if place is None:
         return None

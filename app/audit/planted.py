@@ -28,8 +28,8 @@ from app.audit.tokens import TextPiece, entries_of, forms_of, shape_of, values_o
 
 _VALUES_TRIED = 20
 _OTHERS_TRIED = 20
-_STEPS_OF_A_KEY = 5
-_STEPS_OF_A_VALUE = 8  # to compare its forms
+_STEPS_PER_KEY = 5
+_STEPS_PER_VALUE = 8  # to compare its forms
 _SHORTEST_REFUSED = 8  # words of an answer that a refusal is surely unlike
 _LONGEST_DISCLOSED = 300  # characters of a tool's result
 _INTERNAL = re.compile(
@@ -44,7 +44,7 @@ def value_exchanged(probed: ProbedText, draw: Draw) -> Change | None:
     """Exchange a value for another one of the conversation, of the same kind."""
     forms = {(mine.kind, form) for mine in probed.values for form in forms_of(mine.kind, mine.text)}
     for value in draw.rotated(probed.values)[:_VALUES_TRIED]:
-        probed.conversation.budget.spend(_STEPS_OF_A_VALUE * len(probed.conversation.values))
+        probed.conversation.budget.spend(_STEPS_PER_VALUE * len(probed.conversation.values))
         others = [other for other in probed.conversation.values if other.kind == value.kind]
         shape = shape_of(value.text)
         for other in sorted(draw.of("other").rotated(others), key=lambda other: shape_of(other.text) != shape):
@@ -125,7 +125,7 @@ def entries_exchanged(probed: ProbedText, draw: Draw) -> Change | None:
 
 def name_exchanged(probed: ProbedText, draw: Draw) -> Change | None:
     """Exchange a name for another one that calls of the conversation have under the same key, or that texts have."""
-    probed.conversation.budget.spend(_STEPS_OF_A_KEY * len(probed.conversation.names))
+    probed.conversation.budget.spend(_STEPS_PER_KEY * len(probed.conversation.names))
     for names in draw.rotated(list(probed.conversation.names.values())):
         for name in draw.of("name").rotated(names[:_VALUES_TRIED]):
             if change := other_name(probed, name, draw.of("other").rotated(names)[:_VALUES_TRIED]):

@@ -11,7 +11,7 @@ from app.audit.languages import WORD, LanguageWords, language_of
 from app.audit.tokens import FoundValue, sentences_of, values_of
 from app.values.budget import UNLIMITED, WorkBudget
 
-_STEPS_OF_A_LEAF = 2
+_STEPS_PER_LEAF = 2
 _NAME_MAX = 60  # characters
 
 
@@ -32,7 +32,7 @@ def leaves_of(data: Any, budget: WorkBudget) -> Iterator[Leaf]:
     stack: list[tuple[tuple[str | int, ...], Any]] = [((), data)]
     while stack:
         path, value = stack.pop()
-        budget.spend(_STEPS_OF_A_LEAF + len(path))
+        budget.spend(_STEPS_PER_LEAF + len(path))
         if isinstance(value, Mapping):
             stack += [((*path, key), item) for key, item in reversed(list(value.items()))]
         elif isinstance(value, list):

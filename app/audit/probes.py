@@ -35,7 +35,7 @@ LONGEST_PROBED = 20_000
 """Characters of a step that is probed."""
 _OTHERS_MAX = 200  # answers of other test cases
 _OTHER_ANSWERS = 3
-_WORK_OF_A_STEP = 5
+_WORK_PER_STEP = 5
 _RESULTS_PER_STEP = 100  # results that are copied for a step of work
 
 
@@ -318,10 +318,10 @@ def _of_kind(
     """Yield the probes of one kind, of steps in an order that is drawn."""
     # XOR with it gives each kind another order of the same numbers.
     mask = draw.of(kind).number
-    budget.spend(_WORK_OF_A_STEP * len(probed_steps))
+    budget.spend(_WORK_PER_STEP * len(probed_steps))
     ranked = sorted(probed_steps, key=lambda probed_step: draw.of(*probed_step.key).number ^ mask)
     for probed_step in ranked:
-        budget.spend(_WORK_OF_A_STEP)
+        budget.spend(_WORK_PER_STEP)
         probe = operators.apply(kind, probed_step, draw.of(kind, *probed_step.key))
         if probe is not None:
             yield probe

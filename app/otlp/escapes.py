@@ -13,7 +13,7 @@ from app.otlp.mask_texts import MaskingBudget
 
 LEVELS_MAX = 3
 """JSON within JSON is decoded so many times, so deeper escapes are not read."""
-_CHARACTERS_OF_AN_ESCAPE = 64  # that can be read in the time that one escape needs
+_CHARACTERS_PER_ESCAPE = 64  # that can be read in the time that one escape needs
 _ESCAPE = re.compile(r"""\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(["'/\\bfnrt]))""")
 _MEANT = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _HALVES = re.compile("[\ud800-\udfff]")
@@ -22,7 +22,7 @@ _HALVES = re.compile("[\ud800-\udfff]")
 def unescaped(text: str, budget: MaskingBudget) -> Iterator[str]:
     """Yield the text without its escapes, and again without the escapes that this has shown; raises Exhausted."""
     for _ in range(LEVELS_MAX):
-        budget.read(len(text) + _CHARACTERS_OF_AN_ESCAPE * text.count("\\"))
+        budget.read(len(text) + _CHARACTERS_PER_ESCAPE * text.count("\\"))
         plain = _without_escapes(text)
         if plain == text:
             return

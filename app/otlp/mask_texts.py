@@ -31,9 +31,9 @@ _PIECE = 64 * 1024  # characters
 
 # Characters that can be read in the time of a match, in that of comparing a key or an index, and in that of reading,
 # masking and writing an element of JSON.
-_CHARACTERS_OF_A_MATCH = 4 * 1024
-_CHARACTERS_OF_A_MEMBER = 64
-_CHARACTERS_OF_AN_ELEMENT = 256
+_CHARACTERS_PER_MATCH = 4 * 1024
+_CHARACTERS_PER_MEMBER = 64
+_CHARACTERS_PER_ELEMENT = 256
 
 
 class Exhausted(Exception):
@@ -55,7 +55,7 @@ class MaskingBudget:
 
     def find(self, rest: int) -> None:
         """Subtract the cost of a match with `rest` characters after it."""
-        self.read(rest + _CHARACTERS_OF_A_MATCH)
+        self.read(rest + _CHARACTERS_PER_MATCH)
 
     def read(self, characters: int) -> None:
         """Subtract the cost of reading so many characters."""
@@ -65,13 +65,13 @@ class MaskingBudget:
 
     def read_members(self, count: int) -> None:
         """Subtract the cost of comparing so many keys or indexes with a token of a pointer."""
-        self.read(_CHARACTERS_OF_A_MEMBER * count)
+        self.read(_CHARACTERS_PER_MEMBER * count)
 
     def read_elements(self, count: int) -> None:
         """Subtract the cost of a text of JSON with so many brackets and commas."""
         if count > ELEMENTS_MAX:
             raise Exhausted
-        self.read(_CHARACTERS_OF_AN_ELEMENT * count)
+        self.read(_CHARACTERS_PER_ELEMENT * count)
 
     def use_time(self, since: float) -> None:
         """Subtract the time that the processor has worked since then."""

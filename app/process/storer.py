@@ -28,7 +28,7 @@ log = structlog.get_logger(__name__)
 FAILED = "The batch could not be stored; see the server's log."
 SPAN_JOBS = frozenset({"add_up_sessions", "count_sessions", "index_words", "pack_spans", "settle_turns"})
 """The clock's jobs that read spans; they run in a storing process."""
-GONE = (OSError, EOFError)
+CONNECTION_ENDED = (OSError, EOFError)
 """The errors of a connection to a process that has ended."""
 
 
@@ -54,7 +54,7 @@ class _SentMetrics:
 
 def _serve(connection: Connection, container: Container) -> None:
     """Store the batches that arrive on a connection, until the caller closes it or ends."""
-    with connection, suppress(*GONE):
+    with connection, suppress(*CONNECTION_ENDED):
         while True:
             project_id, form, stored_keys = connection.recv()
             body = connection.recv_bytes()

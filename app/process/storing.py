@@ -22,7 +22,7 @@ from multiprocessing.connection import Connection
 import structlog
 
 from app.metrics.recorder import Store
-from app.process.storer import GONE
+from app.process.storer import CONNECTION_ENDED
 from app.process.storer_start import Forked, start_copy, start_new
 from app.redis_store.batches import BODY_S
 from app.services.ingest.batch import BatchForm, BatchLost, Receipt, StoredKeys
@@ -143,7 +143,7 @@ class StoringProcess:
             log.error("process_hangs", name="storing", pid=child.pid)
             child.kill()
             raise BatchLost(LATE) from error
-        except GONE as error:
+        except CONNECTION_ENDED as error:
             log.warning("batch_lost", error=str(error))
             raise BatchLost(LOST) from error
 
@@ -164,7 +164,7 @@ class StoringProcess:
         """Start the next process; return False when the system is out of memory or file descriptors."""
         try:
             self._child = self._started(start_new)
-        except GONE as error:
+        except CONNECTION_ENDED as error:
             log.error("process_not_started", name="storing", error=str(error))
             return False
         return True
@@ -253,7 +253,7 @@ class _Child:
 
     def keep_metrics(self, store: Store) -> None:
         """Put the process' metrics into `store` until it ends; kill it if it has not begun after `START_S`."""
-        with suppress(*GONE):
+        with suppress(*CONNECTION_ENDED):
             if not self._metrics.poll(START_S):
                 log.error("process_hangs", name="storing", pid=self.pid)
                 self.kill()

@@ -23,8 +23,8 @@ from app.values.storable import decode_json
 from app.values.unicode import lowered, nfc
 
 _UNIT = re.compile(r"\d\s*+([^\W\d_][^\s.,;:!?()]{0,5})(?!\w)")  # a longer word is no unit
-_READING = 8  # characters that a step reads in order to parse JSON or to search a text
-_STEPS_OF_AN_ELEMENT = 3  # to parse an element of JSON
+_CHARACTERS_PER_STEP = 8  # characters that a step reads in order to parse JSON or to search a text
+_STEPS_PER_ELEMENT = 3  # to parse an element of JSON
 ELEMENTS_MAX = 250_000  # lists, objects and members of JSON in a text that is compared, as in a model's answer
 NO_JUDGE = "the answer has other words, and no model may judge it: compare both texts, and decide"
 
@@ -39,7 +39,7 @@ class Answers:
     def compare(self, step: CheckedAnswer, produced: ProducedAnswer) -> Comparison:
         """Compare two answers. Raises `OverBudget`."""
         expected, actual, check = expected_answer(step), produced.text, step.check
-        self.reader.budget.spend((len(step.text) + len(actual)) // _READING)
+        self.reader.budget.spend((len(step.text) + len(actual)) // _CHARACTERS_PER_STEP)
         if check.answer == "ignore":
             return PASSED
         if nok := produced.nok or (None if actual.strip() or not step.text.strip() else "NOK: the answer is empty"):
@@ -184,7 +184,7 @@ def _parse_json(text: str, budget: WorkBudget) -> Any:
         elements = count_marks(text)
         if elements > ELEMENTS_MAX:
             raise OverBudget
-        budget.spend(_STEPS_OF_AN_ELEMENT * elements)
+        budget.spend(_STEPS_PER_ELEMENT * elements)
     try:
         return composed(decode_json(text))
     except ValueError:

@@ -15,7 +15,7 @@ from app.replay.texts.forms import Forms
 from app.replay.texts.sources import Sources
 from app.replay.types import TestCase
 
-_TURNS_OF_A_STEP = 32  # of which the messages are known, and only compared
+_TURNS_PER_STEP = 32  # earlier turns that a step of work looks at: their messages were read before
 
 
 class AttemptSources:
@@ -42,13 +42,13 @@ class AttemptSources:
 
     def of(self, index: int) -> Sources:
         """Return what the texts of a turn can draw on. Raises `OverBudget`: the turns before it are its steps, too."""
-        self._reader.budget.spend(index // _TURNS_OF_A_STEP)
+        self._reader.budget.spend(index // _TURNS_PER_STEP)
         turn = self._case.turns[index]
         return Sources(
             instruction=self._draft.render(turn.placeholders or {}).instruction,
             user=turn.user or "",
             messages=self._messages[: self._begins[index]],
-            results=_given(self._turns[index]),
+            results=_results_from_elsewhere(self._turns[index]),
             before=[self._recorded.until(index), *self._given_before(index)],
             background=self._background,
             reader=self._reader,
@@ -57,7 +57,7 @@ class AttemptSources:
     def _given_before(self, index: int) -> Sequence[Sources]:
         """Return the results of earlier turns' calls that are none of the recording; each is read once."""
         while len(self._given) < index:
-            results = _given(self._turns[len(self._given)])
+            results = _results_from_elsewhere(self._turns[len(self._given)])
             before = self._given[-1] if self._given else ()
             read = (
                 [Sources(results=results, before=before, pool=self._pool, reader=self._reader)] if results else before
@@ -71,7 +71,7 @@ def _answers(turn: TurnResult) -> list[str]:
     return [*(step.actual for step in turn.steps if step.kind == "answer" and step.actual), *extra]
 
 
-def _given(turn: TurnResult) -> list[Any]:
+def _results_from_elsewhere(turn: TurnResult) -> list[Any]:
     """Return the results of calls that are none of the turn's recording."""
     shown = (step.actual for step in turn.steps if step.kind == "tool_call" and isinstance(step.actual, dict))
     paired = [step.get("result") for step in shown if step.get("answeredBy") in FROM_ELSEWHERE]

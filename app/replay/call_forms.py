@@ -27,8 +27,8 @@ _SECONDS: dict[str, Decimal | int] = {
     "milliseconds": Decimal("0.001"),
 }
 _MOST_UNITS = 1_000_000_000
-_STEPS = 1_000  # to read a document, an address or a command of usual length
-_STEPS_OF_A_MEMBER = 3  # to read a header or a parameter, sort it and write it
+_STEPS_PER_CALL = 1_000  # to read a document, an address or a command of usual length
+_STEPS_PER_MEMBER = 3  # to read a header or a parameter, sort it and write it
 _OF_GRAPHQL = frozenset(("variables", "operationname", "operation_name"))
 
 
@@ -37,7 +37,7 @@ def call_note(name: str, recorded: Any, produced: Any, budget: WorkBudget) -> st
     if not isinstance(recorded, dict) or not isinstance(produced, dict):
         return ""
     for call in (recorded, produced):
-        budget.spend(_STEPS + sum(len(text) for text in call.values() if isinstance(text, str)))
+        budget.spend(_STEPS_PER_CALL + sum(len(text) for text in call.values() if isinstance(text, str)))
         _spend_on_members(call, budget, levels=2)
     if _is_same(_operation(recorded, budget), _operation(produced, budget), budget):
         return "the same operation of GraphQL, written differently"
@@ -67,7 +67,7 @@ def _spend_on_members(value: Any, budget: WorkBudget, *, levels: int) -> None:
         inner = list[Any]()
         for part in parts:
             if isinstance(part, dict | list):
-                budget.spend(_STEPS_OF_A_MEMBER * len(part))
+                budget.spend(_STEPS_PER_MEMBER * len(part))
                 inner += (*part, *part.values()) if isinstance(part, dict) else part
         for text in inner:
             if isinstance(text, str):

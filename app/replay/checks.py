@@ -18,7 +18,7 @@ from app.replay.types import CaseStep, CheckedCall, Effect
 from app.values.budget import OverBudget, WorkBudget
 
 MOST_KEPT = 1_000  # comparisons of a turn that are kept for the next time
-_STEPS_OF_A_CALL = 20  # to compare arguments without values
+_STEPS_PER_CALL = 20  # to compare arguments without values
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class Checker:
     def _call(self, step: CheckedCall, arguments: Any, *, evidence: bool = True) -> Comparison:
         if step.check.arguments == "ignore":
             return PASSED
-        self.budget.spend(_STEPS_OF_A_CALL)
+        self.budget.spend(_STEPS_PER_CALL)
         matchers, ignored = self._rules.check(step)
         rules = self._rules.of_call(step, arguments)
         compared = compare_arguments(

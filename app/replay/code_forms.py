@@ -21,12 +21,12 @@ from app.values.unicode import is_stream_safe
 # Python would write a line to standard error for each number of a program that a word follows, such as `1if`.
 warnings.filterwarnings("ignore", category=SyntaxWarning, module="<unknown>")
 
-_STEPS_OF_A_CHARACTER = 5  # a dozen readings, as a program, a command, a statement and an address
+_STEPS_PER_CHARACTER = 5  # a dozen readings, as a program, a command, a statement and an address
 
 
 def steps_of_code(left: str, right: str) -> int:
     """Return the steps of `code_note`: longer texts are read as less."""
-    return _STEPS_OF_A_CHARACTER * (min(len(left), LONGEST) + min(len(right), LONGEST))
+    return _STEPS_PER_CHARACTER * (min(len(left), LONGEST) + min(len(right), LONGEST))
 
 
 def code_note(left: str, right: str) -> str:

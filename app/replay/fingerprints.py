@@ -12,10 +12,10 @@ from app.json_schema.checker import canonical
 from app.values.budget import UNLIMITED, WorkBudget
 
 _DIGEST_SIZE = 16
-_STEPS_OF_A_LEAF = 5
-_STEPS_OF_A_PART = 2
-_SORTED = 8  # fingerprints that a step compares
-_READ = 8  # characters that a step searches for words
+_STEPS_PER_LEAF = 5
+_STEPS_PER_PART = 2
+_SORTED_PER_STEP = 8  # fingerprints that a step compares
+_CHARACTERS_PER_STEP = 8  # characters that a step searches for words
 _WORD = re.compile(r"\w++")
 
 
@@ -41,11 +41,11 @@ def leaves(value: Any, budget: WorkBudget = UNLIMITED, form: Callable[[Any], Any
             levels.pop()
             continue
         path, part = place
-        budget.spend(_STEPS_OF_A_PART)
+        budget.spend(_STEPS_PER_PART)
         if isinstance(part, dict | list) and part:
             levels.append(_paths_below(path, part, budget))
         else:
-            budget.spend(_STEPS_OF_A_LEAF)
+            budget.spend(_STEPS_PER_LEAF)
             digests.add(_digest(path, f"={canonical(form(part) if form else part, budget)}"))
     return frozenset(digests)
 
@@ -56,13 +56,13 @@ def traits(value: Any, budget: WorkBudget = UNLIMITED) -> frozenset[bytes]:
     pending: list[tuple[bytes, Any]] = [(bytes(_DIGEST_SIZE), value)]
     while pending:
         path, part = pending.pop()
-        budget.spend(_STEPS_OF_A_PART)
+        budget.spend(_STEPS_PER_PART)
         if isinstance(part, dict | list):
             pending += _paths_below(path, part, budget)
         elif isinstance(part, str):
-            budget.spend(len(part) // _READ)
+            budget.spend(len(part) // _CHARACTERS_PER_STEP)
             for word in _WORD.findall(part):
-                budget.spend(_STEPS_OF_A_LEAF)
+                budget.spend(_STEPS_PER_LEAF)
                 digests.add(_digest(path, f"~{word.casefold()}"))
     return frozenset(digests)
 
@@ -99,7 +99,7 @@ class Fingerprints:
         self._budget.spend(1)
         if len(left) != len(right):
             return False
-        self._budget.spend(len(left) // _SORTED)
+        self._budget.spend(len(left) // _SORTED_PER_STEP)
         return self._of(left)[2] == self._of(right)[2]
 
     def in_other_order(self, left: list[Any], right: list[Any]) -> bool:

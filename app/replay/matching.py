@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from app.values.budget import UNLIMITED, OverBudget, WorkBudget
 
 Pairs = dict[int, int]  # an index on the left to an index on the right
-_STEPS_OF_A_BIT = 2
+_STEPS_PER_BIT = 2
 
 
 class Matching:
@@ -65,7 +65,7 @@ class Matching:
 
     def _may_go_on(self, steps: int) -> bool:
         try:
-            self._budget.spend(1 + _STEPS_OF_A_BIT * steps)
+            self._budget.spend(1 + _STEPS_PER_BIT * steps)
         except OverBudget:
             return False
         return True

@@ -18,8 +18,8 @@ from app.values.unicode import nfc
 COMPARED_MAX = 3_000_000
 """Steps that the comparisons of one replay may have, or those of one calibration: some seconds of a processor."""
 
-_STEPS_OF_A_VALUE = 20
-_STEPS_OF_A_KNOWN_VALUE = 3  # to put it into the sources of one more turn
+_STEPS_PER_VALUE = 20
+_STEPS_PER_KNOWN_VALUE = 3  # to put it into the sources of one more turn
 _NUMBER = re.compile("[0-9]++")
 
 
@@ -41,7 +41,7 @@ class Reader:
         if text not in self._values:
             self.spend_on_values(text)
             self._values[text] = find_values(nfc(text))
-        self.budget.spend(1 + _STEPS_OF_A_KNOWN_VALUE * len(self._values[text]))
+        self.budget.spend(1 + _STEPS_PER_KNOWN_VALUE * len(self._values[text]))
         return self._values[text]
 
     def composed(self, arguments: Any) -> Any:
@@ -70,7 +70,7 @@ class Reader:
     def spend_on_values(self, text: str) -> None:
         """Count the steps of finding the values of a text, which are more the more numbers it has."""
         self.spend_on_words(text)
-        self.budget.spend(_STEPS_OF_A_VALUE * sum(1 for _ in _NUMBER.finditer(text)))
+        self.budget.spend(_STEPS_PER_VALUE * sum(1 for _ in _NUMBER.finditer(text)))
 
     def spend_on_words(self, *texts: str) -> None:
         """Count the steps of looking for names and other words in texts: a microsecond a character."""

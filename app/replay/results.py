@@ -98,7 +98,7 @@ def step_at(result: ReplayResult, n: int) -> StepVerdict:
 def with_verdict(result: ReplayResult, n: int, verdict: Literal["passed", "failed"]) -> ReplayResult:
     """Return the result with a person's verdict on step `n`, counted over all turns from 0, and the status updated.
 
-    Raises `Invalid` when there is no such step, or when neither a reader decided it nor it needs review.
+    Raises `Invalid` when there is no such step, or when it neither needs review nor was decided by a judge.
     """
     first = 0
     for index, turn in enumerate(result.turns):

@@ -15,7 +15,7 @@ from app.values.budget import WorkBudget
 from app.values.json_pointer import PointerTree, parse_pointer
 from app.values.unicode import nfc
 
-_STEPS_OF_A_POINTER = 5  # to parse it
+_STEPS_PER_POINTER = 5  # to parse it
 
 
 class StepRules:
@@ -48,7 +48,7 @@ class StepRules:
         """Return the matchers of a recorded call, and the pointers that its check ignores. Raises `OverBudget`."""
         if id(step) not in self._checks:
             matchers, ignored = self.matchers(step), step.check.ignore_paths
-            self._budget.spend(_STEPS_OF_A_POINTER * (len(matchers) + len(ignored)))
+            self._budget.spend(_STEPS_PER_POINTER * (len(matchers) + len(ignored)))
             self._checks[id(step)] = step, ranked(parse_matchers(matchers)), ignored_paths(ignored)
         return self._checks[id(step)][1:]
 
@@ -58,7 +58,7 @@ class StepRules:
         if tool is None:
             return CallRules()
         if step.name not in self._kinds:
-            self._budget.spend(_STEPS_OF_A_POINTER * len(tool.kinds))
+            self._budget.spend(_STEPS_PER_POINTER * len(tool.kinds))
             kinds = {parse_pointer(nfc(pointer)): kind for pointer, kind in tool.kinds.items()}
             self._kinds[step.name] = PointerTree(kinds)
         effects = {self.effect(step.name, called_with) for called_with in (step.arguments, arguments)}

@@ -17,11 +17,11 @@ MOST_MEMORY = 256 << 10  # bytes; with more, large counted repetitions would com
 CLASSES_MAX = 100
 NEW_PATTERNS_STEPS = 500_000
 """Steps to compile all new patterns of a test case, a data policy or a check: half a second of a processor."""
-_STEPS_OF_A_PATTERN = 100
-_STEPS_OF_A_CHARACTER = 2
-_STEPS_OF_A_CLASS = 250
+_STEPS_PER_PATTERN = 100
+_STEPS_PER_CHARACTER = 2
+_STEPS_PER_CLASS = 250
 # What RE2 compiles until it finds that a pattern needs more than the memory.
-_STEPS_OF_A_FAILURE = 3_000
+_STEPS_PER_FAILURE = 3_000
 # RE2 may look at each instruction of the compiled pattern at each byte: 64 of them need up to a microsecond.
 INSTRUCTIONS_PER_STEP = 64
 MOST_KEPT = 256
@@ -32,15 +32,15 @@ def compile_pattern(pattern: str, budget: WorkBudget = UNLIMITED) -> re2._Regexp
     """Compile a pattern. Raises `ValueError` with RE2's message, and `OverBudget`."""
     if len(pattern) > LONGEST_PATTERN:
         raise ValueError(f"is longer than {LONGEST_PATTERN} characters")
-    classes = _STEPS_OF_A_CLASS * _classes(pattern)
-    budget.spend(_STEPS_OF_A_PATTERN + _STEPS_OF_A_CHARACTER * len(pattern) + classes)
+    classes = _STEPS_PER_CLASS * _classes(pattern)
+    budget.spend(_STEPS_PER_PATTERN + _STEPS_PER_CHARACTER * len(pattern) + classes)
     options = re2.Options()
     options.max_mem = MOST_MEMORY
     options.log_errors = False
     try:
         compiled = re2.compile(pattern, options)
     except re2.error as problem:
-        budget.spend(_STEPS_OF_A_FAILURE)
+        budget.spend(_STEPS_PER_FAILURE)
         message = problem.args[0]
         raise ValueError(message.decode(errors="replace") if isinstance(message, bytes) else str(message)) from None
     budget.spend(compiled.programsize)

@@ -15,15 +15,15 @@ from app.values.unicode import folded
 _EXACT = Context(prec=28, rounding=ROUND_UP, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[])
 _SIGNS = ("Sc", "Sm")  # Unicode's categories of the signs of currencies and of mathematics
 _OTHER_SIGNS = "%‰°"
-_DIGITS = 16  # characters of a number that a step reads
-_STEPS_OF_A_GAP = 2
-_PLAIN = 8  # characters of a folded text that a step searches for gaps
+_DIGITS_PER_STEP = 16  # characters of a number that a step reads
+_STEPS_PER_GAP = 2
+_FOLDED_PER_STEP = 8  # characters of a folded text that a step searches for gaps
 _NO_LETTERS = re.compile(r"[\W_]+")
 
 
 def distance(left: Any, right: Any, budget: WorkBudget = UNLIMITED) -> Decimal | None:
     """Return how far two numbers are apart, None unless both are numbers or texts that are. Raises `OverBudget`."""
-    budget.spend(sum(len(side) // _DIGITS for side in (left, right) if isinstance(side, str)))
+    budget.spend(sum(len(side) // _DIGITS_PER_STEP for side in (left, right) if isinstance(side, str)))
     first, other = _number(left), _number(right)
     return None if first is None or other is None else _EXACT.abs(_EXACT.subtract(first, other))
 
@@ -36,7 +36,7 @@ def letters(text: str, budget: WorkBudget = UNLIMITED) -> str:
     """
     budget.spend(len(text))
     plain = folded(plainly(" ".join(text.split())))
-    budget.spend(_STEPS_OF_A_GAP * sum(1 for _ in _NO_LETTERS.finditer(plain)) + len(plain) // _PLAIN)
+    budget.spend(_STEPS_PER_GAP * sum(1 for _ in _NO_LETTERS.finditer(plain)) + len(plain) // _FOLDED_PER_STEP)
     return _NO_LETTERS.sub(_signs, plain)
 
 

@@ -22,8 +22,8 @@ from app.values.unicode import nfc
 _A_KEY = "type"  # as the key of a key, which is no name
 _LAST_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")  # of `customer_name`, of `customerName`
 _LONG_FRACTION = 5  # digits after the point that only arithmetic produces
-_STEPS_OF_A_NUMBER = 50
-_UNITED = 16  # words that one step adds to a set
+_STEPS_PER_NUMBER = 50
+_WORDS_PER_STEP = 16  # words that one step adds to a set
 _LOOKED_UP = 2  # sets of forms in which one step looks a value up
 
 
@@ -61,7 +61,7 @@ class Sources:
         self._background = background.instruction(instruction), background.messages(messages)
         plain = set[str]().union(*(plain_words(str(text)) for text, _ in texts), reader.plain_words(user))
         of_instruction = reader.plain_words(instruction)
-        reader.budget.spend(len(of_instruction) // _UNITED)
+        reader.budget.spend(len(of_instruction) // _WORDS_PER_STEP)
         plain |= of_instruction
         self._calls: tuple[Forms, ...] = (self._tools,)
         place = sum(len(earlier._calls) for earlier in before)
@@ -69,7 +69,8 @@ class Sources:
         for earlier in before:
             names: Names = earlier._names
             reader.budget.spend(
-                (len(earlier._plain) + len(earlier._lengths) + 4 * (len(names.strong) + len(names.weak))) // _UNITED
+                (len(earlier._plain) + len(earlier._lengths) + 4 * (len(names.strong) + len(names.weak)))
+                // _WORDS_PER_STEP
             )
             self._calls += earlier._calls
             if pool is None:
@@ -150,7 +151,7 @@ def _source_values(leaf: str | float, reader: Reader) -> Iterable[Value]:
         reader.spend_on_values(leaf)
         reader.spend_on_words(leaf)
         return find_values(leaf)
-    reader.budget.spend(_STEPS_OF_A_NUMBER)
+    reader.budget.spend(_STEPS_PER_NUMBER)
     digits = format(Decimal(repr(leaf)), "f")
     fraction = digits.partition(".")[2]
     rounded = find_values(f"{leaf:.2f}") if len(fraction) >= _LONG_FRACTION else []  # 33.333333333333336

@@ -31,7 +31,7 @@ log = structlog.get_logger(__name__)
 # Pauses in seconds before the retries of a delivery, a day and a half in total.
 PAUSES_S = (5, 30, 300, 1800, 7200, 18_000, 36_000, 64_800)
 JITTER = 0.2
-GONE = 410
+STATUS_GONE = 410
 """A receiver answers with this status to stop further attempts."""
 # A worker starts attempts for one webhook for this time; the last attempt may end later, up to its timeout.
 BUDGET_S = 30.0
@@ -138,6 +138,6 @@ class WebhookDeliverer:
 
 def _pause_s(delivery: DeliveryRow, attempt: DeliveryAttempt) -> float | None:
     """Return the seconds until the next attempt; None if there will be none."""
-    if delivery.attempts > len(PAUSES_S) or attempt.status_code == GONE:
+    if delivery.attempts > len(PAUSES_S) or attempt.status_code == STATUS_GONE:
         return None
     return PAUSES_S[delivery.attempts - 1] * random.uniform(1, 1 + JITTER)  # noqa: S311 - jitter, no secret

@@ -22,7 +22,7 @@ CONTEXT_LINES = 3
 # Characters of a line. Words of longer lines are not compared.
 LINE_MAX = 4_000
 # Steps of the search for unique elements, in stretches within stretches.
-STEPS_AN_ELEMENT = 20
+STEPS_PER_ELEMENT = 20
 # Comparisons between the elements of two stretches: enough for two stretches of 80.
 CELLS_AN_ELEMENT = 40
 _WORDS = re.compile(r"[^\W_]+|[\W_]")
@@ -143,7 +143,7 @@ def _marked(words: list[str], same: set[int]) -> list[Part]:
 def common(left: Sequence[str], right: Sequence[str], budget: WorkBudget) -> list[Pair]:
     """Return the indices of equal elements, ascending on both sides. The search ends when the budget is used up.
 
-    The search of nested stretches has at most `STEPS_AN_ELEMENT` steps per element.
+    The search of nested stretches has at most `STEPS_PER_ELEMENT` steps per element.
     """
     ids: dict[str, int] = {}
     numbers = [[ids.setdefault(element, len(ids)) for element in side] for side in (left, right)]
@@ -156,7 +156,7 @@ class _Comparison:
         self._to_do: list[Stretch] = [(0, len(left), 0, len(right))]
 
     def pairs(self) -> Iterator[Pair]:
-        own_budget = WorkBudget(STEPS_AN_ELEMENT * (len(self._left) + len(self._right)))
+        own_budget = WorkBudget(STEPS_PER_ELEMENT * (len(self._left) + len(self._right)))
         try:
             while self._to_do:
                 stretch = yield from self._same_ends(self._to_do.pop())

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from math import exp, inf, lgamma, log
 
-SURE = 0.95
+CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +71,10 @@ def next_step(tallies: Sequence[Tally], repeats: int) -> Play | Found | NoChange
     if last.failed and first.runs < repeats:
         return Play(0, repeats - first.runs)
     chances = posterior(tallies)
-    if last.failure_rate <= first.failure_rate or chances[0] >= SURE:
+    if last.failure_rate <= first.failure_rate or chances[0] >= CONFIDENCE:
         return NoChange()
     likeliest = max(range(1, len(chances)), key=chances.__getitem__)
-    if chances[likeliest] >= SURE:
+    if chances[likeliest] >= CONFIDENCE:
         return Found(likeliest, chances[likeliest])
     return Play(_most_telling(tallies, chances, likeliest), 1)
 
@@ -114,7 +114,7 @@ def _log_evidence(tally: Tally) -> float:
 def _most_telling(tallies: Sequence[Tally], chances: Sequence[float], likeliest: int) -> int:
     """Return the version to play: the median of the change, or where that is clear, the neighbor with fewer replays."""
     changed = sum(chances[1:])
-    if chances[likeliest] >= SURE * changed:
+    if chances[likeliest] >= CONFIDENCE * changed:
         return min(likeliest - 1, likeliest, key=lambda index: tallies[index].runs)
     return min(_cumulated(chances), key=lambda cumulated: abs(cumulated[1] - changed / 2))[0]
 

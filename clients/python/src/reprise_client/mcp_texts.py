@@ -10,7 +10,7 @@ from reprise_formats.controls import visible, visible_lines
 from reprise_formats.experiment_summary import page_address
 
 PAGE_CHARACTERS = 40_000
-_PREVIEW = 160
+_PREVIEW_MAX = 160
 Json = Mapping[str, Any]
 
 
@@ -178,5 +178,5 @@ def _json(value: Any) -> str:
 
 def _short(text: str) -> str:
     """Return a text in one line of bounded length."""
-    text = visible(" ".join(text[: _PREVIEW * 4].split()))
-    return text if len(text) <= _PREVIEW else text[: _PREVIEW - 1] + "…"
+    text = visible(" ".join(text[: _PREVIEW_MAX * 4].split()))
+    return text if len(text) <= _PREVIEW_MAX else text[: _PREVIEW_MAX - 1] + "…"

@@ -24,7 +24,7 @@ from reprise_client.cli.schedules import run_lines, schedule_lines, watch_lines
 from reprise_client.cli.suite import coverage_lines, proposal_lines
 from reprise_client.cli.versions import full_hash
 
-PAGE = 20
+PAGE_SIZE = 20
 RUNS_SHOWN = 5
 # A client gives up on a call after a minute or so.
 WAIT_MAX_S = 50.0
@@ -42,7 +42,7 @@ class Tools:
 
         search: a part of the name. cursor: where the answer before this one ended.
         """
-        query = {"limit": PAGE, **_given(search=search, cursor=cursor)}
+        query = {"limit": PAGE_SIZE, **_given(search=search, cursor=cursor)}
         return texts.listed(self.instance.get("/api/v1/prompts", **query), "prompts", texts.prompt_line)
 
     def read_prompt(self, prompt_id: int, version: str = "draft", offset: int = 0) -> str:
@@ -92,7 +92,7 @@ class Tools:
         filters = _given(promptId=prompt_id, q=search, failedTool=failed_tool, score=score, maxScore=max_score)
         if errors is not None:
             filters["errors"] = str(errors).lower()
-        page = self.instance.get("/api/v1/sessions", limit=PAGE, **filters, **_given(cursor=cursor))
+        page = self.instance.get("/api/v1/sessions", limit=PAGE_SIZE, **filters, **_given(cursor=cursor))
         return texts.listed(page, "sessions", texts.session_line)
 
     def read_session(self, session_id: str, offset: int = 0) -> str:
@@ -115,7 +115,7 @@ class Tools:
     def read_coverage(self, prompt_id: int) -> str:
         """Read how much of the recorded conversations the suites of a prompt represent, and what no test does."""
         suites = self.instance.get(f"/api/v1/prompts/{prompt_id}/suites").listed("suites")
-        read = ((row, self.instance.get(f"/api/v1/suites/{row['id']}/coverage")) for row in suites[:PAGE])
+        read = ((row, self.instance.get(f"/api/v1/suites/{row['id']}/coverage")) for row in suites[:PAGE_SIZE])
         lines = (line for row, coverage in read for line in (f"# {row['name']}", *coverage_lines(coverage)))
         return texts.page("\n".join(lines) or "The prompt has no suite: see propose_suite.", 0)
 
@@ -173,11 +173,11 @@ class Tools:
     def list_failures(self, prompt_id: int) -> str:
         """List what failed last of a prompt: gates, and replays of its test cases, with their ids."""
         path = f"/api/v1/prompts/{prompt_id}"
-        gates = self.instance.get(f"{path}/experiments", verdict="failed", limit=PAGE)["experiments"]
+        gates = self.instance.get(f"{path}/experiments", verdict="failed", limit=PAGE_SIZE)["experiments"]
         replays = [
             replay
             for status in ("failed", "void", "needs_review", "error")
-            for replay in self.instance.get(f"{path}/replays", status=status, limit=PAGE)["replays"]
+            for replay in self.instance.get(f"{path}/replays", status=status, limit=PAGE_SIZE)["replays"]
         ]
         lines = [*map(texts.gate_line, gates), *map(texts.replay_line, replays)]
         return texts.lines(lines, "Nothing failed.")
@@ -331,7 +331,7 @@ def _gate(instance: Remote, experiment: Json) -> str:
     replays = read_failures(instance, experiment) if experiment["verdict"] else {}
     text = [f"Gate {experiment['id']} of prompt {experiment['promptId']}: {experiment['status']}"]
     if failing := list(_failing(experiment)):
-        text.append("Failing replays, for read_replay: " + ", ".join(map(str, failing[:PAGE])))
+        text.append("Failing replays, for read_replay: " + ", ".join(map(str, failing[:PAGE_SIZE])))
     return "\n\n".join([*text, report.markdown(experiment, replays)])
 
 

@@ -25,7 +25,7 @@ from reprise_formats.experiment_summary import (
 from reprise_formats.formats import duration, usd
 
 # A comment on GitHub holds 65,536 characters, and one on GitLab more.
-MOST = 55_000  # bytes of all but the last lines
+COMMENT_BYTES = 55_000  # bytes of all but the last lines
 NAME_MAX = 100
 LINKS_MAX = 5
 VIOLATIONS_MAX = 20
@@ -48,7 +48,7 @@ def markdown(experiment: Json, sentence: str, advice: str) -> str:
     lines = [f"**{title}.** {sentence}.", "", advice]
     for part in (_candidates, _violations, _cases, _models):
         lines += part(experiment)
-    return "\n".join([*_within(MOST, lines), "", _link("The experiment", address_of(experiment))]) + "\n"
+    return "\n".join([*_within(COMMENT_BYTES, lines), "", _link("The experiment", address_of(experiment))]) + "\n"
 
 
 def _within(room: int, lines: Iterable[str]) -> Iterator[str]:

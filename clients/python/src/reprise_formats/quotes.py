@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from reprise_formats.controls import visible_lines
 
-AROUND = 100
+CHARACTERS_AROUND = 100
 QUOTE_MAX = 400
 _WORD = re.compile(r"\S+")
 _ESCAPE = re.compile(r'\\(u[0-9a-fA-F]{4}|["\\/bfnrt])')
@@ -47,17 +47,17 @@ class QuotedText:
         self._spaced = " ".join(words)
 
     def passage(self, quote: str) -> Passage:
-        """Return the first place of a quote with `AROUND` characters on both sides; hidden characters are visible."""
+        """Return the first place of a quote with the text around it; hidden characters are visible."""
         spaced = " ".join(quote.split())
         place = self._spaced.find(spaced) if spaced else -1
         if place < 0:
-            return Passage(_cut(self._text, 2 * AROUND))
+            return Passage(_cut(self._text, 2 * CHARACTERS_AROUND))
         start, end = self._original(place), self._original(place + len(spaced) - 1) + 1
-        before, after = self._text[max(0, start - AROUND) : start], self._text[end : end + AROUND]
+        before, after = self._text[max(0, start - CHARACTERS_AROUND) : start], self._text[end : end + CHARACTERS_AROUND]
         return Passage(
-            visible_lines("…" * (start > AROUND) + before),
+            visible_lines("…" * (start > CHARACTERS_AROUND) + before),
             _cut(self._text[start:end], QUOTE_MAX),
-            visible_lines(after + "…" * (end + AROUND < len(self._text))),
+            visible_lines(after + "…" * (end + CHARACTERS_AROUND < len(self._text))),
         )
 
     def _original(self, place: int) -> int:

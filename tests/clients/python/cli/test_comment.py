@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 from reprise_client.cli import main
-from reprise_client.cli.forges import MARKER, MOST
+from reprise_client.cli.forges import COMMENT_MAX, MARKER
 
 from tests.fakes.forge import TOKEN, Forge, serving, variables
 
@@ -99,7 +99,7 @@ def test_a_comment_of_somebody_else_is_never_changed(comment: Comment, forge: Fo
 
 def test_a_long_text_is_cut_to_the_limit_of_forges(comment: Comment, forge: Forge) -> None:
     assert comment("😀" * 100_000).exit_code == 0
-    assert len(forge.bodies[0]) == MOST
+    assert len(forge.bodies[0]) == COMMENT_MAX
 
 
 def test_a_report_that_windows_wrote_is_the_same_comment(comment: Comment, forge: Forge) -> None:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from reprise_formats.quotes import AROUND, QUOTE_MAX, ComparedText, Passage, QuotedText
+from reprise_formats.quotes import CHARACTERS_AROUND, QUOTE_MAX, ComparedText, Passage, QuotedText
 
 
 @pytest.mark.parametrize(
@@ -26,14 +26,14 @@ def test_a_long_text_is_shortened_around_the_quote() -> None:
     assert passage.quote == "5 EUR"
     assert passage.before.startswith("…")
     assert passage.after.endswith("…")
-    assert len(passage.before + passage.after) == 2 * AROUND + 2
+    assert len(passage.before + passage.after) == 2 * CHARACTERS_AROUND + 2
 
 
 def test_a_long_quote_and_a_text_without_it_are_cut_off() -> None:
     text = "x" * 10_000
 
     assert QuotedText(text).passage(text).quote == "x" * QUOTE_MAX + "…"
-    assert QuotedText(text).passage("y").before == "x" * 2 * AROUND + "…"
+    assert QuotedText(text).passage("y").before == "x" * 2 * CHARACTERS_AROUND + "…"
 
 
 def test_hidden_characters_are_visible() -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from app.models.experiment_replays import COUNTED, PlayedRow
 from app.models.experiments import ExperimentRow
 from app.models.replays import UNFINISHED
-from app.services.experiments import experiment as standing_module
+from app.services.experiments import replayed_experiment
 from app.services.experiments.findings import findings_of, summary_of
 from app.services.experiments.plan import BASELINE, CANDIDATE, FIRST_MODEL, Parameters, Plan, PlannedModel, Repeats
 from app.services.experiments.replayed_experiment import ReplayedExperiment, WantedReplay
@@ -203,7 +203,7 @@ def test_what_a_budget_stopped_is_no_error() -> None:
 
 
 def test_an_experiment_has_a_largest_number_of_replays(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(standing_module, "REPLAYS_MAX", 5)
+    monkeypatch.setattr(replayed_experiment, "REPLAYS_MAX", 5)
     fixed = plan(2)
     assert len(ReplayedExperiment(fixed, []).outlook.wanted) == 5
     rows = first_round(fixed)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from reprise_client.cli.remote import Remote
 
 VALUES_SHOWN = 3
-_CHARACTERS = 60
+_VALUE_MAX = 60
 
 
 @click.group()
@@ -135,5 +135,5 @@ def _line(proposal: dict[str, Any]) -> str:
 
 
 def _short(text: str) -> str:
-    line = " ".join(text[: 4 * _CHARACTERS].split())
-    return repr(line if len(line) <= _CHARACTERS else line[: _CHARACTERS - 1] + "…")
+    line = " ".join(text[: 4 * _VALUE_MAX].split())
+    return repr(line if len(line) <= _VALUE_MAX else line[: _VALUE_MAX - 1] + "…")

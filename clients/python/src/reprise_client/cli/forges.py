@@ -17,8 +17,8 @@ from reprise_client.cli.failures import CouldNotRun
 MARKER = "<!-- reprise gate -->"
 _NAMED_MARKER = "<!-- reprise gate: {} -->"
 # GitHub accepts 65,536 characters.
-MOST = 65_000
-_PAGE = 100
+COMMENT_MAX = 65_000
+_PER_PAGE = 100
 _PAGES_MAX = 50
 _PULL = re.compile(r"refs/pull/(\d+)/")
 
@@ -53,7 +53,7 @@ def publish(forge: Forge, text: str, name: str = "") -> str:
             return "There is no comment to delete, and none is written of an empty file."
         forge.request("DELETE", forge.one_comment.format(comment_id))
         return "The comment is deleted."
-    body = {"body": f"{marker}\n{text}"[:MOST]}
+    body = {"body": f"{marker}\n{text}"[:COMMENT_MAX]}
     if comment_id is None:
         forge.request("POST", forge.comments, json=body)
         return "The comment is written."
@@ -73,11 +73,11 @@ def _within(comment: Mapping[str, Any], key: str, field: str) -> Any:
 
 def _comments(forge: Forge) -> Iterator[Mapping[str, Any]]:
     for page in range(1, _PAGES_MAX + 1):
-        comments = forge.request("GET", forge.comments, params={"per_page": _PAGE, "page": page})
+        comments = forge.request("GET", forge.comments, params={"per_page": _PER_PAGE, "page": page})
         if not isinstance(comments, list) or not all(isinstance(comment, dict) for comment in comments):
             raise CouldNotRun(f"{forge.comments} did not answer with a list of comments.")
         yield from comments
-        if len(comments) < _PAGE:
+        if len(comments) < _PER_PAGE:
             return
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from reprise_formats.text_files import decoded
 
 # Each costs a process of git, about 5 ms.
-COMMITS = 200
+COMMITS_MAX = 200
 
 
 def earlier_contents(file: Path) -> Iterator[str]:
@@ -19,7 +19,7 @@ def earlier_contents(file: Path) -> Iterator[str]:
 
     There are none without git or a repository. A clone of one commit has just that one.
     """
-    for commit in (_git(file, "log", f"--max-count={COMMITS}", "--format=%H", "--", file.name) or "").split():
+    for commit in (_git(file, "log", f"--max-count={COMMITS_MAX}", "--format=%H", "--", file.name) or "").split():
         content = _output(file, "show", f"{commit}:./{file.name}")
         with suppress(UnicodeDecodeError):
             yield decoded(content or b"").content

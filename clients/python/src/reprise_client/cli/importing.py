@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from reprise_client.cli.remote import Remote
 
 # The message for a file in which nothing is right.
-_REPORTED = 100
+_REPORTED_MAX = 100
 
 
 @click.command("import")
@@ -166,9 +166,9 @@ def _reporter() -> Callable[[str], None]:
     def report(message: str) -> None:
         nonlocal reported
         reported += 1
-        if reported <= _REPORTED:
+        if reported <= _REPORTED_MAX:
             terminal.echo(message, err=True)
-        if reported == _REPORTED:
+        if reported == _REPORTED_MAX:
             terminal.echo("What else can't be imported is counted and not listed.", err=True)
 
     return report

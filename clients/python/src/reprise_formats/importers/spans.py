@@ -11,7 +11,7 @@ from typing import Any, Protocol
 MEMBERS_MAX = 1_000_000
 """Brackets and commas of JSON in a text that is read: a text of some bytes may need a hundred times its memory."""
 _INT64 = 2**63
-_ERROR = 2
+_STATUS_ERROR = 2
 
 
 class Unreadable(ValueError):
@@ -77,7 +77,7 @@ def to_otlp(span: ImportedSpan, scope: str) -> bytes:
     if span.parent_id:
         fields["parentSpanId"] = sent_span_id(scope, span.trace_id, span.parent_id)
     if span.error is not None:
-        fields["status"] = {"code": _ERROR, "message": span.error}
+        fields["status"] = {"code": _STATUS_ERROR, "message": span.error}
     return json_text(fields).encode("utf-8", "replace")
 
 

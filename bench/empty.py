@@ -46,7 +46,7 @@ class Checked(Limited):
 application: falcon.App[falcon.Request, falcon.Response] = falcon.App()
 application.add_route("/", Empty())
 if url := os.environ.get("BENCH_REDIS_URL"):
-    limiter = RateLimiter(connect(url, waiters=1, longest_wait_s=1), 100_000_000, uncounted=Metrics())
+    limiter = RateLimiter(connect(url, waiters=1, longest_wait_s=1), 100_000_000, metrics=Metrics())
     application.add_route("/limited", Limited(limiter))
     application.add_route("/render", Checked(limiter, RenderSchema()))
     application.add_route("/run", Checked(limiter, RunRequest()))

@@ -11,7 +11,7 @@ import falcon
 from app.errors import Forbidden, Invalid, RateLimited, Unauthorized
 from app.http.access import ByKey, ByMetricsToken, ByProgramToken, ByRole, BySession, Public, access_of
 from app.models.api_keys import ApiKey
-from app.redis_store.own_counts import WINDOW_S
+from app.redis_store.local_counts import WINDOW_S
 from app.redis_store.rate import RateLimiter
 from app.redis_store.shared_window import Allowance
 from app.services.accounts.keys import KeyService

@@ -139,7 +139,7 @@ def bootstrap(
 
 def _container(backends: Backends, services: Services, declared: Actors) -> Container:
     settings, broker, owners = backends.settings, backends.broker, services.owners
-    limiter = partial(RateLimiter, backends.redis, uncounted=backends.metrics)
+    limiter = partial(RateLimiter, backends.redis, metrics=backends.metrics)
     replays = ReplayDelivery(broker=broker, owners=owners, actor=declared.replay, sweeper=services.replay_sweeper)
     audits = AuditDelivery(
         broker=broker, owners=owners, actor=declared.audit_judge, sweeper=services.judge_audit_sweeper

@@ -14,7 +14,7 @@ from redis.sentinel import Sentinel
 
 from app.concurrency.breaker import OutageBreaker
 from app.redis_store.bounded import CutShort, bounded
-from app.redis_store.own_counts import OwnCounts
+from app.redis_store.local_counts import LocalCounts
 from app.redis_store.watched_primary import PrimaryWatch, SentinelConnection
 from config.servers import Sentinels
 
@@ -42,7 +42,7 @@ class RedisClients:
     commands: redis.Redis
     quick: redis.Redis
     waiting: redis.Redis
-    own: OwnCounts | None = None
+    local: LocalCounts | None = None
 
     def close(self) -> None:
         """Close the connections that are not in use."""
@@ -111,7 +111,7 @@ def connect(url: str, *, waiters: int, longest_wait_s: float) -> RedisClients:
         from app.redis_store.in_process import in_process_client
 
         client = in_process_client()
-        return RedisClients(client, client, client, OwnCounts())
+        return RedisClients(client, client, client, LocalCounts())
     return RedisClients(
         commands=_client(GuardedRedis, url, timeout_s=COMMAND_S, connect_s=CONNECT_S),
         quick=_client(GuardedRedis, url, timeout_s=QUICK_S, connect_s=QUICK_S),

@@ -17,7 +17,7 @@ import redis
 import structlog
 
 from app.redis_store import keys
-from app.redis_store.own_counts import OwnCounts
+from app.redis_store.local_counts import LocalCounts
 
 log = structlog.get_logger(__name__)
 
@@ -37,7 +37,7 @@ class Epochs:
     """Epochs in Redis, or in `own` where there is only one process."""
 
     client: redis.Redis
-    own: OwnCounts | None = None
+    local: LocalCounts | None = None
     sleep: Callable[[float], None] = time.sleep
 
     def end(self, project_id: int) -> None:
@@ -46,8 +46,8 @@ class Epochs:
         Call it after the commit of a change of its prompts. When this process can't reach Redis, it waits until the
         other processes have dropped what they read before.
         """
-        if self.own:
-            self.own.put_epoch(project_id, new_epoch())
+        if self.local:
+            self.local.put_epoch(project_id, new_epoch())
             return
         try:
             self.client.set(keys.epoch(project_id), new_epoch(), ex=EPOCH_S)

@@ -17,16 +17,16 @@ from app.metrics.registry import RATE_LIMIT_NOT_COUNTED
 from app.redis_store.clients import RedisClients
 from app.redis_store.epochs import new_epoch
 from app.redis_store.leases import LeasedWindow
-from app.redis_store.own_counts import WINDOW_S, OwnCounts
+from app.redis_store.local_counts import WINDOW_S, LocalCounts
 from app.redis_store.shared_window import Allowance, SharedWindow, Window
 
 log = structlog.get_logger(__name__)
 
 
-class OwnWindow(Window):
+class LocalWindow(Window):
     """Counts in this process, like the script does in Redis."""
 
-    def __init__(self, counts: OwnCounts, limit: int, ingest_limit: int | None = None) -> None:
+    def __init__(self, counts: LocalCounts, limit: int, ingest_limit: int | None = None) -> None:
         super().__init__(limit, ingest_limit)
         self._counts = counts
 
@@ -53,15 +53,15 @@ class OwnWindow(Window):
 
 
 class RateLimiter:
-    """Limits requests. While Redis can't count, all are allowed, and counted in the metrics `uncounted`."""
+    """Limits requests. While Redis can't count, all are allowed, and counted in `metrics`."""
 
     def __init__(
-        self, clients: RedisClients, per_minute: int, *, of_ingest: int | None = None, uncounted: Metrics
+        self, clients: RedisClients, per_minute: int, *, of_ingest: int | None = None, metrics: Metrics
     ) -> None:
-        self._uncounted = uncounted
+        self._metrics = metrics
         self._window: Window = (
-            OwnWindow(clients.own, per_minute, of_ingest)
-            if clients.own
+            LocalWindow(clients.local, per_minute, of_ingest)
+            if clients.local
             else LeasedWindow(SharedWindow(clients.quick, per_minute, of_ingest))
         )
         self.limit, self.ingest_limit = self._window.limit, self._window.ingest_limit
@@ -75,7 +75,7 @@ class RateLimiter:
             return self._window.hit(key, project_id, ingest, amount)
         except (redis.RedisError, Unavailable):
             log.warning("rate_limit_not_counted")
-            self._uncounted.count(RATE_LIMIT_NOT_COUNTED)
+            self._metrics.count(RATE_LIMIT_NOT_COUNTED)
             limit = self._window.limit_of(ingest)
             return Allowance(allowed=True, limit=limit, remaining=limit, reset_s=0, counted=False)
 
@@ -88,25 +88,25 @@ class TryLimiter:
 
     def __init__(self, client: redis.Redis, per_minute: int) -> None:
         self._shared = SharedWindow(client, per_minute)
-        self._own = OwnWindow(OwnCounts(), per_minute)
+        self._local = LocalWindow(LocalCounts(), per_minute)
 
     def hit(self, key: str) -> Allowance:
         """Count an attempt of the key, unless it is refused."""
-        own_allowance = self._own.hit(key)
-        if not own_allowance.allowed:
-            return own_allowance
+        local_allowance = self._local.hit(key)
+        if not local_allowance.allowed:
+            return local_allowance
         try:
             allowance = self._shared.hit(key)
         except (redis.RedisError, Unavailable):
             log.warning("rate_limit_counted_per_process")
-            return replace(own_allowance, counted=False)
+            return replace(local_allowance, counted=False)
         if not allowance.allowed:
-            self._own.give_back(key)
+            self._local.give_back(key)
         return allowance
 
     def give_back(self, key: str, allowance: Allowance) -> None:
         """Uncount the attempt that got `allowance`; a Redis that does not answer keeps counting it."""
-        self._own.give_back(key)
+        self._local.give_back(key)
         if allowance.counted:
             try:
                 self._shared.give_back(key)

@@ -16,7 +16,7 @@ import redis
 from app.concurrency.batching import QUESTIONS_PER_ROUND, Coalescer
 from app.redis_store import keys
 from app.redis_store.epochs import EPOCH_S, new_epoch
-from app.redis_store.own_counts import WINDOW_S
+from app.redis_store.local_counts import WINDOW_S
 from app.redis_store.scripts import Script
 
 LOST_S = 2

@@ -221,7 +221,7 @@ class Services:
 def build(backends: Backends) -> Services:
     """Build every service, so that no request has to create one."""
     made: dict[object, object] = {kind: getattr(backends, name) for name, kind in get_type_hints(Backends).items()}
-    epochs = Epochs(backends.redis.quick, backends.redis.own)
+    epochs = Epochs(backends.redis.quick, backends.redis.local)
     parts = ServiceParts(
         made | {redis.Redis: backends.redis.commands, ProviderPort: backends.providers, Epochs: epochs}
     )

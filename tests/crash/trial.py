@@ -141,7 +141,7 @@ def _stored(world: World, operation: Operation) -> State:
     Processes that share no Redis can't see each other's changes of prompts, and the embedded victim is a second one.
     """
     backends = world.container.redis
-    Epochs(backends.quick, backends.own).end(world.project_id)
+    Epochs(backends.quick, backends.local).end(world.project_id)
     return operation.state(world)
 
 

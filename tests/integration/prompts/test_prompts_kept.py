@@ -213,7 +213,7 @@ def test_each_request_is_counted_once_and_refused_over_the_limit(
     world: World, prompt_id: int, watched: Watched
 ) -> None:
     limit = 9
-    limiter = RateLimiter(world.container.redis, limit, uncounted=Metrics())
+    limiter = RateLimiter(world.container.redis, limit, metrics=Metrics())
     secret = world.container.services.keys.create(project_id=world.project_id, name="limited").secret
     app = build_app(replace(world.container, limiter=limiter))
     limited = replace(world, client=CheckedClient(app), key=secret)

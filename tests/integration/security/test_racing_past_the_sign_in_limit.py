@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import requests
 
-from app.redis_store.own_counts import WINDOW_S
+from app.redis_store.local_counts import WINDOW_S
 from app.wiring.services import TRIES_OF_ACCOUNT_AND_ORIGIN
 from tests.integration.security.conftest import OF_ACCOUNT_AND_ORIGIN, OF_ORIGIN, Door, csrf_of, somewhere
 from tests.integration.web.conftest import address

@@ -109,11 +109,11 @@ def test_a_pipeline_that_times_out_spares_the_others_too(clients: RedisClients, 
 
 
 def test_the_rate_limit_lets_all_through_and_only_the_first_waits(clients: RedisClients, hanging: Hanging) -> None:
-    uncounted = Metrics()
-    limiter = RateLimiter(clients, 1, uncounted=uncounted)
+    metrics = Metrics()
+    limiter = RateLimiter(clients, 1, metrics=metrics)
 
     assert all(limiter.hit(1).allowed for _ in range(50))
-    assert uncounted.pending() == {(RATE_LIMIT_NOT_COUNTED, (), ""): 50}
+    assert metrics.pending() == {(RATE_LIMIT_NOT_COUNTED, (), ""): 50}
     assert hanging.asked == 1
 
 

@@ -19,7 +19,7 @@ import redis
 from app.redis_store import leases
 from app.redis_store.epochs import LEASE_S, Epochs
 from app.redis_store.leases import BUSY_REQUESTS, IDLE_S, RENEWED_S, LeasedWindow
-from app.redis_store.own_counts import WINDOW_S
+from app.redis_store.local_counts import WINDOW_S
 from app.redis_store.shared_window import LOST_S, Question, SharedWindow
 from tests.support.deployment import ROOT
 from tests.support.waiting import wait_until

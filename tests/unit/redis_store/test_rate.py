@@ -12,7 +12,7 @@ from app.metrics import Metrics
 from app.metrics.registry import RATE_LIMIT_NOT_COUNTED
 from app.redis_store.clients import RedisClients
 from app.redis_store.epochs import Epochs
-from app.redis_store.own_counts import WINDOW_S
+from app.redis_store.local_counts import WINDOW_S
 from app.redis_store.rate import RateLimiter
 
 LOG = "requests:7"
@@ -31,9 +31,9 @@ def client(server, monkeypatch):
         yield client
 
 
-def limiter(client, per_minute=3, of_ingest=None, uncounted=None):
+def limiter(client, per_minute=3, of_ingest=None, metrics=None):
     clients = RedisClients(client, client, client)
-    return RateLimiter(clients, per_minute, of_ingest=of_ingest, uncounted=uncounted or Metrics())
+    return RateLimiter(clients, per_minute, of_ingest=of_ingest, metrics=metrics or Metrics())
 
 
 def now_us(client):
@@ -124,12 +124,12 @@ def test_of_many_at_once_as_many_pass_as_may(client):
 
 
 def test_without_redis_requests_pass_and_that_is_noted(server, client):
-    uncounted = Metrics()
-    asked = limiter(client, uncounted=uncounted)
+    metrics = Metrics()
+    asked = limiter(client, metrics=metrics)
     server.connected = False
 
     assert asked.hit(7).allowed
-    assert uncounted.pending() == {(RATE_LIMIT_NOT_COUNTED, (), ""): 1}
+    assert metrics.pending() == {(RATE_LIMIT_NOT_COUNTED, (), ""): 1}
 
 
 def test_what_is_counted_expires_with_the_window(client):

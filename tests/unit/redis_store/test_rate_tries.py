@@ -9,7 +9,7 @@ import fakeredis
 import pytest
 import redis
 
-from app.redis_store.own_counts import WINDOW_S
+from app.redis_store.local_counts import WINDOW_S
 from app.redis_store.rate import TryLimiter
 
 LOG = "requests:a"

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.redis_store.own_counts import CALLERS_MAX, OwnCounts
-from app.redis_store.rate import OwnWindow
+from app.redis_store.local_counts import CALLERS_MAX, LocalCounts
+from app.redis_store.rate import LocalWindow
 from app.redis_store.shared_window import SharedWindow
 
 pytestmark = pytest.mark.slow
@@ -32,8 +32,8 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def counts(clock: Clock) -> OwnCounts:
-    return OwnCounts(clock)
+def counts(clock: Clock) -> LocalCounts:
+    return LocalCounts(clock)
 
 
 REQUESTS = st.tuples(
@@ -51,7 +51,7 @@ def test_it_answers_as_redis_does(asked: list[tuple[int, tuple[int | str, bool],
     with pytest.MonkeyPatch.context() as patch, fakeredis.FakeRedis(version=(7,)) as client:
         patch.setattr(time, "time", clock)
         shared = SharedWindow(client, LIMIT, INGEST_LIMIT)
-        own = OwnWindow(OwnCounts(clock), LIMIT, INGEST_LIMIT)
+        own = LocalWindow(LocalCounts(clock), LIMIT, INGEST_LIMIT)
         for one in asked:
             if isinstance(one, str):
                 shared.give_back("sign-in:own:1")
@@ -62,8 +62,8 @@ def test_it_answers_as_redis_does(asked: list[tuple[int, tuple[int | str, bool],
             assert own.hit(key, None, ingest, amount) == shared.hit(key, None, ingest, amount)
 
 
-def test_a_project_keeps_its_epoch_until_it_is_replaced(counts: OwnCounts) -> None:
-    window = OwnWindow(counts, LIMIT)
+def test_a_project_keeps_its_epoch_until_it_is_replaced(counts: LocalCounts) -> None:
+    window = LocalWindow(counts, LIMIT)
     first, others = window.hit(1, project_id=1).epoch, window.hit(1, project_id=2).epoch
 
     assert first
@@ -74,16 +74,16 @@ def test_a_project_keeps_its_epoch_until_it_is_replaced(counts: OwnCounts) -> No
     assert window.hit(3, project_id=2).epoch == others
 
 
-def test_of_many_at_once_as_many_pass_as_may(counts: OwnCounts) -> None:
-    window = OwnWindow(counts, 20)
+def test_of_many_at_once_as_many_pass_as_may(counts: LocalCounts) -> None:
+    window = LocalWindow(counts, 20)
     with ThreadPoolExecutor(10) as pool:
         allowed = list(pool.map(lambda _: window.hit(7).allowed, range(200)))
 
     assert sum(allowed) == 20
 
 
-def test_callers_of_whom_nothing_counts_are_forgotten(counts: OwnCounts, clock: Clock) -> None:
-    window = OwnWindow(counts, LIMIT)
+def test_callers_of_whom_nothing_counts_are_forgotten(counts: LocalCounts, clock: Clock) -> None:
+    window = LocalWindow(counts, LIMIT)
     for number in range(100):
         window.hit(number)
     clock.now += 30
@@ -95,16 +95,16 @@ def test_callers_of_whom_nothing_counts_are_forgotten(counts: OwnCounts, clock: 
     assert set(counts._callers) == {0, *range(100, 200)}
 
 
-def test_its_memory_is_bounded(counts: OwnCounts) -> None:
-    window = OwnWindow(counts, LIMIT)
+def test_its_memory_is_bounded(counts: LocalCounts) -> None:
+    window = LocalWindow(counts, LIMIT)
     for number in range(CALLERS_MAX + 3):
         window.hit(number)
 
     assert len(counts._callers) == CALLERS_MAX
 
 
-def test_what_left_the_window_is_forgotten(counts: OwnCounts, clock: Clock) -> None:
-    window = OwnWindow(counts, 10_000)
+def test_what_left_the_window_is_forgotten(counts: LocalCounts, clock: Clock) -> None:
+    window = LocalWindow(counts, 10_000)
     for _ in range(10):
         for _ in range(100):
             window.hit(1)

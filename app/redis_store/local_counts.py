@@ -23,18 +23,18 @@ class RequestLog:
     `total` is the sum of their amounts.
     """
 
-    __slots__ = ("_left", "_start", "_sums", "_times")
+    __slots__ = ("_expired_sum", "_start", "_sums", "_times")
 
     def __init__(self) -> None:
         self._times: list[float] = []
         # For each entry: the sum of all amounts ever counted, up to and including its own.
         self._sums: list[int] = []
         # The index of the oldest entry in the window, and the sum of all amounts ever counted before it.
-        self._start = self._left = 0
+        self._start = self._expired_sum = 0
 
     @property
     def total(self) -> int:
-        return (self._sums[-1] if self._sums else self._left) - self._left
+        return (self._sums[-1] if self._sums else self._expired_sum) - self._expired_sum
 
     def oldest(self) -> float | None:
         return self._times[self._start] if self._start < len(self._times) else None
@@ -42,17 +42,17 @@ class RequestLog:
     def newest(self) -> float | None:
         return self._times[-1] if self._start < len(self._times) else None
 
-    def leave(self, until: float) -> None:
+    def expire(self, until: float) -> None:
         """Remove the entries up to the time `until` from the window."""
         self._start = bisect_right(self._times, until, self._start)
         if self._start:
-            self._left = self._sums[self._start - 1]
+            self._expired_sum = self._sums[self._start - 1]
         if 2 * self._start >= len(self._times):
             del self._times[: self._start], self._sums[: self._start]
             self._start = 0
 
     def add(self, now: float, amount: int) -> None:
-        self._sums.append((self._sums[-1] if self._sums else self._left) + amount)
+        self._sums.append((self._sums[-1] if self._sums else self._expired_sum) + amount)
         self._times.append(now)
 
     def take_back(self) -> None:
@@ -76,7 +76,7 @@ class Caller(NamedTuple):
     ingest: RequestLog
 
 
-class OwnCounts:
+class LocalCounts:
     """Logs and epochs by key. Threads must hold `lock` while they use logs. `monotonic` returns seconds."""
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
@@ -95,7 +95,7 @@ class OwnCounts:
         else:
             self._callers.move_to_end(key)
         for log in known:
-            log.leave(now - WINDOW_S)
+            log.expire(now - WINDOW_S)
         return known
 
     def _forget(self, now: float) -> None:

@@ -10,7 +10,7 @@ from reprise_formats.formats import plural
 from app.suites.cover import Choice, greedy_cover, running_shares
 from app.suites.features import Effects, Feature, Kind, Vocabulary, given_by
 from app.suites.phrases import joined, percent, phrase
-from app.suites.samples import Sample, Valued, Weights
+from app.suites.samples import Sample, ValuedSessions, Weights
 
 SIZE, SIZE_MAX = 12, 100
 """Sessions of a proposal: by default, and at most."""
@@ -84,7 +84,7 @@ def propose(
     A session that went wrong only counts for what no right one does: it becomes a test only after a correction.
     """
     vocabulary = vocabulary or Vocabulary.of([sample.scored.fingerprint for sample in samples])
-    valued = Valued.of(samples, weights, vocabulary, effect_of)
+    valued = ValuedSessions.of(samples, weights, vocabulary, effect_of)
     eligible = sorted((sample for sample in samples if not sample.scored.fingerprint.lacks), key=_preference)
     given = [(sample, given_by(sample.scored, vocabulary, effect_of)) for sample in eligible]
     right = frozenset[Feature]().union(*(features for sample, features in given if not sample.went_wrong))
@@ -128,7 +128,7 @@ def _different(
     return [(sample, features) for features, sample in known.items()]
 
 
-def _reason(choice: Choice[Feature], valued: Valued, sessions: int, *, is_first: bool) -> str:
+def _reason(choice: Choice[Feature], valued: ValuedSessions, sessions: int, *, is_first: bool) -> str:
     """Return a sentence with the most valuable features that the session is the first to have."""
     named: list[Feature] = []
     left_out: set[Kind] = set()
@@ -145,7 +145,7 @@ def _reason(choice: Choice[Feature], valued: Valued, sessions: int, *, is_first:
     return reason if len(reason) <= REASON_MAX else f"{reason[: REASON_MAX - 1]}…"
 
 
-def _phrase(feature: Feature, valued: Valued) -> str:
+def _phrase(feature: Feature, valued: ValuedSessions) -> str:
     return phrase(feature, one=valued.counts[feature] == 1)
 
 

@@ -56,7 +56,7 @@ def _weight(sample: Sample, weights: Weights, effect_of: Effects, mean_cost: flo
 
 
 @dataclass(frozen=True, slots=True)
-class Valued:
+class ValuedSessions:
     """Sessions with their features: `needs` of each with their shares, and what all of a feature is worth together.
 
     `counts` are the numbers of sessions that need a feature.
@@ -68,7 +68,9 @@ class Valued:
     counts: Mapping[Feature, int]
 
     @classmethod
-    def of(cls, samples: Sequence[Sample], weights: Weights, vocabulary: Vocabulary, effect_of: Effects) -> Valued:
+    def of(
+        cls, samples: Sequence[Sample], weights: Weights, vocabulary: Vocabulary, effect_of: Effects
+    ) -> ValuedSessions:
         needs = [needs_of(sample.scored, vocabulary, effect_of) for sample in samples]
         by_session = weights_of(samples, weights, effect_of)
         values: dict[Feature, float] = defaultdict(float)

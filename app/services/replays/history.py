@@ -19,7 +19,7 @@ from app.services.prompts.reader import PromptReader
 from app.services.replays.frozen import faults_text, shown_name
 
 DRAFTS_MAX = 100
-TREND = 12  # replays of a test case that its trend shows
+TREND_MAX = 12  # replays of a test case that its trend shows
 BATCH_MAX = 500
 
 
@@ -122,9 +122,9 @@ class ReplayHistory:
             return own_replays.newest_batch(connection, prompt_id=prompt_id, limit=BATCH_MAX)
 
     def trends(self, *, test_case_ids: Collection[int]) -> dict[int, list[Outcome]]:
-        """Return the last `TREND` own replays of each test case, the oldest first; the caller checks access."""
+        """Return the last `TREND_MAX` own replays of each test case, the oldest first; the caller checks access."""
         with self.database.read() as connection:
-            outcomes = own_replays.newest_of_cases(connection, test_case_ids=test_case_ids, replays_max=TREND)
+            outcomes = own_replays.newest_of_cases(connection, test_case_ids=test_case_ids, replays_max=TREND_MAX)
         trends: dict[int, list[Outcome]] = {test_case_id: [] for test_case_id in test_case_ids}
         for outcome in outcomes:
             trends[outcome.test_case_id].append(outcome)

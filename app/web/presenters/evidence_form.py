@@ -89,7 +89,7 @@ def _percent_text(share: float) -> str:
 
 
 def _ids(texts: Iterable[str]) -> list[str]:
-    """Return the ids in texts such as "3, 5", each once, in their order."""
+    """Return the ids in texts such as "3, 5", each once, the lowest first."""
     ids = {number for text in texts for number in text.replace(",", " ").split()}
     return sorted(ids, key=lambda number: (len(number), number))
 

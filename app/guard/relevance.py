@@ -42,7 +42,7 @@ class CaseWords:
 class RelevantSession(NamedTuple):
     """A session, by its index, that has `words` of a sentence, the rarest first."""
 
-    index: int
+    session_index: int
     words: tuple[str, ...]
 
 

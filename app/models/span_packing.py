@@ -224,8 +224,8 @@ def pack(connection: Connection, *, project_id: int, groups: Sequence[Joined]) -
     for piece in queries.pieces(sorted(id_ for joined in groups for group in joined for id_ in group.ids)):
         of_piece = _ROWS.add_columns(_S.id).where(no_index(_S.project_id) == project_id, _S.id.in_(piece))
         for row in connection.execute(of_piece.order_by(_S.id).with_for_update()):
-            *values, body, id_ = row
-            locked[id_] = spans.SpanRow(*values, bytes(body))
+            *columns, id_ = row
+            locked[id_] = spans.SpanRow(*columns)
     left = {block_id for row in locked.values() if (block_id := block_of(bytes(row.body))) is not None}
     blocks = bodies_of(connection, project_id=project_id, ids=left)
     changed = []

@@ -72,7 +72,7 @@ class GuardOffers:
         until = self.now()
         which = {"project_id": view.row.project_id, "prompt_id": view.row.prompt_id}
         period = Period(until - DAYS, until, SESSIONS_READ)
-        with self.samples.opened([period], **which, features=0) as (read,):
+        with self.samples.opened([period], **which, features_bytes=0) as (read,):
             fit = [sample for sample in read.samples if not (sample.went_wrong or sample.scored.fingerprint.lacks)]
             words = CaseWords.of(words_of_fingerprint(sample.scored.fingerprint) for sample in fit)
             offers = [SentenceOffer(sentence, _different(sentence.text, fit, words)) for sentence in open_sentences]
@@ -132,6 +132,6 @@ def _different(sentence: str, samples: Sequence[Sample], words: CaseWords) -> li
     """Return the sessions that a sentence is about, one for each order of tools with the same words."""
     kinds: dict[tuple[Sequence[str], Sequence[str]], OfferedSession] = {}
     for session in most_relevant(sentence, words, COMPARED_MAX):
-        sample = samples[session.index]
+        sample = samples[session.session_index]
         kinds.setdefault((sample.scored.fingerprint.order, session.words), OfferedSession(sample.id, session.words))
     return [*kinds.values()]

@@ -16,7 +16,7 @@ from app.models.runs import RunRow, RunStatus, StoredCost, StoredOutcome, Stored
 from app.models.usage import Spent
 from app.prices.types import Cost
 from app.providers import catalogue
-from app.providers.bounds import ELEMENTS
+from app.providers.bounds import ELEMENTS_MAX
 from app.providers.catalogue import ModelEntry
 from app.providers.types import ModelConfig
 from app.values.budget import OverBudget, WorkBudget
@@ -126,8 +126,8 @@ def _reason(answer: Answer, config: ModelConfig) -> str | None:
     if answer.tool_calls or config.response_format in (None, "text"):
         return None
     # The pieces of a stream are counted one by one.
-    if count_marks(answer.text) > ELEMENTS:
-        return f"the answer has more than {ELEMENTS} lists, objects and members"
+    if count_marks(answer.text) > ELEMENTS_MAX:
+        return f"the answer has more than {ELEMENTS_MAX} lists, objects and members"
     try:
         value = orjson.loads(answer.text.encode("utf-8", "replace"))
     except orjson.JSONDecodeError as error:

@@ -115,19 +115,19 @@ def test_refused_calls_are_counted(tmp_path: Path) -> None:
 
 
 @EMBEDDED_CONTAINER
-def test_runs_and_batches_that_get_no_turn_in_time_are_counted(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs_and_batches_that_get_no_place_in_time_are_counted(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     prompt_id = world.prompt()
     owner = world.container.services.owners.of_project(world.project_id)
-    runs, workers = world.container.services.runs.turns, world.container.batch_delivery.workers
+    runs, workers = world.container.services.runs.semaphore, world.container.batch_delivery.workers
     assert isinstance(workers, BatchesHere)
     monkeypatch.setattr("app.services.runs.service.QUEUE_WAIT_S", 0)
     monkeypatch.setattr("app.actors.spans.BODY_S", 0)
     found = Since(world, registry.SHARE_REFUSED)
     with ExitStack() as held:
-        for turns in (runs, workers.turns):
+        for semaphore in (runs, workers.semaphore):
             with suppress(Unavailable):
                 while True:
-                    held.enter_context(turns.of(owner, wait_s=0))
+                    held.enter_context(semaphore.hold(owner, wait_s=0))
         before = found.moved()
         assert before == {("run_turns",): 1, ("batch_turns",): 1}
 

@@ -170,7 +170,7 @@ class Door:
 def test_changes_in_the_background_let_others_go_first(database: Database) -> None:
     """One of them at a time waits next to the others, so that a run never waits for all of them."""
     order: list[str] = []
-    door = database._writer = Door()  # type: ignore[assignment]
+    door = database._thread_lock = Door()  # type: ignore[assignment]
     background = database.background
 
     def change(of: Database, name: str) -> None:

@@ -41,7 +41,7 @@ def test_sessions_are_relevant_by_their_words_the_rarest_first() -> None:
         RelevantSession(0, ("order",)),
         RelevantSession(3, ("order",)),
     ]
-    assert [session.index for session in most_relevant("Each order has one refund.", words, 1)] == [2]
+    assert [session.session_index for session in most_relevant("Each order has one refund.", words, 1)] == [2]
 
 
 def test_only_the_rarest_words_count(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -51,7 +51,7 @@ def test_only_the_rarest_words_count(monkeypatch: pytest.MonkeyPatch) -> None:
 
     sessions = most_relevant("Each order, booking or refund.", words, 3)
 
-    assert [(session.index, session.words) for session in sessions] == [
+    assert [(session.session_index, session.words) for session in sessions] == [
         (1, ("booking",)),
         (0, ("refund",)),
         (2, ("refund",)),

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from app.chat import Tokens
-from app.providers.bounds import ELEMENTS
+from app.providers.bounds import ELEMENTS_MAX
 from app.providers.decoding import ANSWER_MAX, TOKENS_MAX
 from app.providers.failures import ProviderFailure
 from app.providers.openai_answers import OpenAIDecoder, ThinkingDecoder
@@ -310,7 +310,7 @@ def test_an_answer_that_is_too_large_is_refused_while_it_comes(part):
 
 
 def test_arguments_of_countless_members_are_refused_while_they_come():
-    decoder, half = OpenAIDecoder(), "[]," * (ELEMENTS // 4)
+    decoder, half = OpenAIDecoder(), "[]," * (ELEMENTS_MAX // 4)
     decoder.read_event(piece(0, "[" + half, id="a", name="look"))
     decoder.read_event(piece(1, "[" + half[:-6], id="b", name="look"))
     with pytest.raises(ProviderFailure, match="lists, objects and members"):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.chat import Answer, ToolCall
-from app.providers.bounds import ELEMENTS
+from app.providers.bounds import ELEMENTS_MAX
 from app.providers.types import ModelConfig
 from app.services.runs.outcome import nok_status
 
@@ -34,12 +34,12 @@ def test_what_is_not_json_is_nok_with_that_reason(text):
 
 
 def test_json_that_a_stream_brings_in_pieces_is_not_read_beyond_the_bound_of_an_answer():
-    most = "[" + "[]," * (ELEMENTS // 2 - 1) + "[]]"
+    most = "[" + "[]," * (ELEMENTS_MAX // 2 - 1) + "[]]"
     assert status(most, response_format="json_object") is None
     for response_format in ("json_object", "json_schema"):
         with mock.patch("app.services.runs.outcome.orjson.loads") as loads:
             over = status(most[:-1] + ",[]]", response_format=response_format, json_schema={})
-        assert over == f"NOK: the answer has more than {ELEMENTS} lists, objects and members"
+        assert over == f"NOK: the answer has more than {ELEMENTS_MAX} lists, objects and members"
         assert not loads.called
     assert status(most + ",[]]") is None
 

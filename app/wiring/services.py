@@ -48,10 +48,10 @@ from app.services.experiments.programs import ProgramExperiments
 from app.services.experiments.schedules import ScheduleService
 from app.services.experiments.service import ExperimentService
 from app.services.ingest.log_records import LogRecordService
+from app.services.ingest.memory import BatchMemory
 from app.services.ingest.observed import ObservedService
 from app.services.ingest.openings import OpeningService
 from app.services.ingest.rejections import RefusalService
-from app.services.ingest.room import BatchRoom
 from app.services.ingest.service import IngestService
 from app.services.ingest.settling import WORK_S as SETTLING_S
 from app.services.ingest.settling import TurnSettler
@@ -294,7 +294,7 @@ def _add_data(parts: ServiceParts, backends: Backends) -> None:
             to_stored=compress_all if compressed else without_compression,
         )
     )
-    parts.make(partial(BatchRoom, batch_bytes=settings.trace_bytes))
+    parts.make(partial(BatchMemory, batch_bytes=settings.trace_bytes))
     parts.make(
         partial(
             IngestService,

@@ -46,10 +46,10 @@ from app.services.ingest.evaluations import scores_in
 from app.services.ingest.joining import TurnJoiner
 from app.services.ingest.known_prompts import KnownPrompts
 from app.services.ingest.log_records import LogRecordService
+from app.services.ingest.memory import BatchMemory
 from app.services.ingest.observed import observed_rows
 from app.services.ingest.openings import OpeningService
 from app.services.ingest.rejections import RejectionService
-from app.services.ingest.room import BatchRoom
 from app.services.ingest.settling import TurnSettler
 from app.services.ingest.storer import Storer
 from app.services.ingest.turns import TURNS_AT_ONCE, Hashes, TurnPart, add_to_turns, parts_of
@@ -97,7 +97,7 @@ class IngestService:
     splitter: AgentSplitter
     log_records: LogRecordService
     rejections: RejectionService
-    room: BatchRoom
+    memory: BatchMemory
     openings: OpeningService
     settler: TurnSettler
     joiner: TurnJoiner
@@ -199,7 +199,7 @@ class IngestService:
 
     def _store_opened(self, project_id: int, body: bytes, form: BatchForm) -> tuple[Receipt, bytes]:
         try:
-            with self.room.opened(project_id, body, form.encoding) as plain:
+            with self.memory.opened(project_id, body, form.encoding) as plain:
                 return self._store(project_id, plain, form)
         except (Invalid, TooLarge, UnsupportedMediaType, Unavailable) as error:
             return Receipt(error.code, message=str(error)), b""

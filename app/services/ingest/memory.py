@@ -6,41 +6,41 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from app.concurrency.quotas import Quota, Turns
+from app.concurrency.quotas import FairSemaphore, Quota
 from app.errors import TooLarge
 from app.otlp.inflate import inflate, inflated_size
 from app.services.accounts.projects import Owners
 from app.values.json import Body
 
 SMALL_BYTES = 1024 * 1024
-"""Bytes of a batch, decompressed, up to which it needs no room."""
+"""Bytes of a batch, decompressed, up to which its memory does not count."""
 SHARE_PERCENT = 25
-"""The percentage of the room that only further organizations can use."""
+"""The percentage of the memory that only further organizations can use."""
 WAIT_S = 10.0
 
 
 @dataclass(slots=True, kw_only=True)
-class BatchRoom:
-    """The room for large batches in a process: as many bytes as the largest batch may have, `batch_bytes`."""
+class BatchMemory:
+    """The memory of a process for large batches: as many bytes as the largest batch may have, `batch_bytes`."""
 
     owners: Owners
     batch_bytes: int
-    _turns: Turns = field(init=False)
+    _semaphore: FairSemaphore = field(init=False)
 
     def __post_init__(self) -> None:
-        self._turns = Turns(Quota.of(self.batch_bytes, SHARE_PERCENT))
+        self._semaphore = FairSemaphore(Quota.of(self.batch_bytes, SHARE_PERCENT))
 
     @contextmanager
     def opened(self, project_id: int, body: bytes, encoding: str) -> Iterator[Body]:
-        """Hold the place of a batch during the block, which gets the batch decompressed.
+        """Hold the memory of a batch during the block, which gets the batch decompressed.
 
-        Raises `NoTurn` if there is no room within `WAIT_S`, and as `inflate`.
+        Raises `NoFreePlace` if not enough is free within `WAIT_S`, and the errors of `inflate`.
         """
         try:
             plain = inflate(body, encoding, limit=min(SMALL_BYTES, self.batch_bytes))
         except TooLarge:
             size = inflated_size(body, encoding, limit=self.batch_bytes)
-            with self._turns.of(self.owners.of_project(project_id), wait_s=WAIT_S, places=size):
+            with self._semaphore.hold(self.owners.of_project(project_id), wait_s=WAIT_S, places=size):
                 yield inflate(body, encoding, limit=self.batch_bytes)
         else:
             yield plain

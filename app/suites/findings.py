@@ -73,10 +73,11 @@ class LowScores:
 
 @dataclass(frozen=True, slots=True)
 class FoundGroup:
-    """A finding with the indexes of its sessions, in their order."""
+    """A finding with the indexes of its sessions, in their order; `place` is that in which it was found, from 0."""
 
     subject: Subject
     members: Sequence[int]
+    place: int = 0
 
 
 def problems_of(samples: Sequence[Sample], low: Mapping[str, LowScores]) -> dict[int, Subject]:
@@ -122,7 +123,8 @@ def grouped(
 ) -> list[FoundGroup]:
     """Return the findings, those with the most sessions first.
 
-    `known` findings come before new ones: they keep their sessions.
+    `known` findings come before new ones, in the order in which they were found: they keep their sessions, because a
+    session with what two of them have in common is in the first one.
     """
     by_problem: dict[Subject, list[int]] = defaultdict(list)
     for index in sorted(problems):
@@ -163,7 +165,7 @@ def grouped(
                 chosen = _distinguishing([features[index] for index in rest], counts, total, numbers.features)
                 if chosen:
                     rest = _part(problem, chosen, rest, features, numbers.of(chosen), groups)
-        groups += [FoundGroup(problem, rest)] if rest else []
+        groups += [FoundGroup(problem, rest, len(groups))] if rest else []
     return sorted(groups, key=lambda group: (-len(group.members), group.subject.digest))
 
 
@@ -192,7 +194,7 @@ def _part(
     """Add the finding of the sessions with a feature of this number, if there are any; returns the others."""
     having = [index for index in members if number in features[index]]
     if having:
-        groups.append(FoundGroup(Subject(problem.problem, problem.value, common), having))
+        groups.append(FoundGroup(Subject(problem.problem, problem.value, common), having, len(groups)))
     return [index for index in members if number not in features[index]]
 
 

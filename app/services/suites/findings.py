@@ -198,6 +198,8 @@ class FindingService:
 
     def _note(self, project_id: int, prompt_id: int, listed: FindingList) -> None:
         entries = [finding for finding in listed.entries if finding.sessions][:FINDINGS_MAX]
+        # The next grouping has what is stored in the order of this one, or sessions would change their finding.
+        entries.sort(key=lambda finding: finding.place)
         seen = [SeenFinding(finding.subject, finding.row, finding.reopened) for finding in entries]
         self.keeper.note(project_id=project_id, prompt_id=prompt_id, seen=seen)
 

@@ -24,7 +24,7 @@ class PromptFinding:
 
     `sessions` are the newest first. `share` is their share of all sessions that were read, and `daily` has the number
     of each day (UTC), the oldest first. `reopened` is true if the finding was solved and has come back: it is open.
-    `row` is None for a finding that was not seen before.
+    `row` is None for a finding that was not seen before. `place` counts the findings that were found before this one.
     """
 
     subject: Subject
@@ -36,6 +36,7 @@ class PromptFinding:
     share: float
     trend: Trend
     daily: Sequence[int]
+    place: int
 
     @property
     def id(self) -> str:
@@ -133,6 +134,7 @@ def finding_of(
         share=len(members) / len(samples) if samples else 0.0,
         trend=Trend(sum(daily[-7:]), sum(daily[-14:-7])),
         daily=daily,
+        place=group.place,
     )
 
 

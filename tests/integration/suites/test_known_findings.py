@@ -57,6 +57,21 @@ def test_an_open_finding_keeps_its_id_when_other_sessions_would_split_it_in_anot
         assert shown(world, prompt_id, entry["id"]) == entry
 
 
+def test_findings_are_stored_in_the_order_in_which_they_were_found(world: World) -> None:
+    """The next grouping goes through them in this order, so that each session stays in its finding."""
+    prompt_id = world.prompt()
+    traffic(world, prompt_id, REFUNDED, 10, "refunded")
+    traffic(world, prompt_id, VOUCHER, 3, "voucher")
+    traffic(world, prompt_id, [turn("Please refund the chair.", "refund_order", failed="refund_order")], 5, "chair")
+
+    rest, voucher = listed(world, prompt_id)
+
+    assert ("declined" in voucher["title"], voucher["sessions"], rest["sessions"]) == (True, 3, 5)
+    stored = select(findings.c.digest).where(findings.c.prompt_id == prompt_id).order_by(findings.c.id)
+    with world.container.database.read() as connection:
+        assert [digest.hex() for digest in connection.scalars(stored)] == [voucher["id"], rest["id"]]
+
+
 def test_an_open_finding_without_sessions_is_found_by_its_id_and_is_not_listed(world: World) -> None:
     prompt_id = world.prompt()
     traffic(world, prompt_id, REFUND, 1, "refund")

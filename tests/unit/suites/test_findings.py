@@ -84,7 +84,30 @@ def test_each_session_that_went_wrong_is_in_one_finding_whatever_their_order(
     again = groups_of(mixed, low)
     assert by_id == [sorted((group.subject.digest, sorted(mixed[i].id for i in group.members)) for group in again)]
     # What is known keeps its sessions.
-    assert counts(groups_of(samples, low, [group.subject for group in groups])) == counts(groups)
+    known = [group.subject for group in sorted(groups, key=lambda group: group.place)]
+    assert counts(groups_of(samples, low, known)) == counts(groups)
+
+
+def test_known_findings_of_one_size_keep_a_session_that_has_what_both_have_in_common() -> None:
+    """Listed by their size, or by their digest, the second one would get it when they are read again."""
+    went_well = [("search",), ("search", "refund"), ("refund",), ("search",), ("search", "refund"), ()]
+    samples = [
+        sample(number, *tools, text=text)
+        for number, (tools, text) in enumerate(zip(went_well, ("", "voucher", "", "lamp", "lamp", "lamp"), strict=True))
+    ]
+    wrong = [
+        (("cancel",), "lamp"),
+        (("cancel",), "lamp"),
+        (("cancel",), "voucher lamp"),
+        (("search", "refund"), "voucher"),
+        (("refund",), "voucher lamp"),
+        ((), "voucher lamp"),
+    ]
+    samples += [sample(10 + number, *tools, text=text, error=True) for number, (tools, text) in enumerate(wrong)]
+    groups = groups_of(samples)
+    known = [group.subject for group in sorted(groups, key=lambda group: group.place)]
+    assert known != [group.subject for group in groups]
+    assert counts(groups_of(samples, known=known)) == counts(groups)
 
 
 def test_a_session_counts_for_the_failed_tool_that_fails_most_often() -> None:

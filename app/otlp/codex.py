@@ -16,7 +16,7 @@ import orjson
 from app.errors import TooLarge
 from app.otlp.logs import BadRecord, fields_of_records
 from app.otlp.values import attributes, id_bytes, integer, time_ns
-from app.values.json import Body
+from app.values.json import Body, kept_json
 
 SCOPE = "codex_otel"
 MARK = b"codex."
@@ -112,7 +112,7 @@ def _span(fields: Mapping[str, Any], prompt_id: int | None, masked: Masked) -> b
         **failed,
     }
     try:
-        return orjson.dumps(span)
+        return kept_json(span)
     except TypeError:  # beyond 254 levels
         return None
 

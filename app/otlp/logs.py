@@ -31,7 +31,7 @@ from app.otlp.protobuf import ITEM_ELEMENTS_MAX, TOO_MANY, Elements, has_too_man
 from app.otlp.span import Raw
 from app.otlp.values import MAX_INT64, any_value, attributes, id_bytes, plain_integer, time_ns
 from app.otlp.wire import WIRE_FIELDS_MAX
-from app.values.json import Body, parse_json, valid_utf8, without_bom
+from app.values.json import Body, kept_json, parse_json, valid_utf8, without_bom
 from app.values.structs import decoder
 
 K = TypeVar("K")
@@ -183,7 +183,7 @@ def _record(fields: Any, prompt_id: int | None) -> LogRecord | None:
     at = time_ns(fields.get("timeUnixNano")) or time_ns(fields.get("observedTimeUnixNano"))
     event = {"name": name, "timeUnixNano": str(at), "attributes": _with_body(listed, fields.get("body"))}
     try:
-        raw = orjson.dumps(event)
+        raw = kept_json(event)
     except TypeError:  # beyond 254 levels
         raise BadRecord("it nests too deeply") from None
     ids = (b"", b"") if trace_id is None or span_id is None else (trace_id, span_id)

@@ -53,6 +53,14 @@ def json_bytes(value: Any) -> bytes:
         return json.dumps(value).encode()
 
 
+def kept_json(value: Any, option: int = 0) -> bytes:
+    """Return a value as JSON to keep with many others: what orjson returns has kilobytes of unused memory.
+
+    `option` is one of orjson. Raises `orjson.JSONEncodeError`, which is a `TypeError`.
+    """
+    return memoryview(orjson.dumps(value, option=option)).tobytes()
+
+
 def json_length(value: Any) -> int:
     """Return about how many bytes a JSON value has as JSON; other threads run meanwhile, however large it is."""
     length, waiting = 0, [value]
@@ -250,6 +258,6 @@ def count_marks(text: str | bytes) -> int:
 def json_key(value: Any) -> bytes | str:
     """Return a text that is the same for equal JSON values, and for all empty ones."""
     try:
-        return orjson.dumps(value or None, option=orjson.OPT_SORT_KEYS)
+        return kept_json(value or None, orjson.OPT_SORT_KEYS)
     except TypeError:  # a number beyond 64 bits, or half a surrogate pair
         return repr(value)

@@ -34,6 +34,7 @@ from app.otlp.normalise.messages import read_text
 from app.otlp.normalise.toolio import recorded_arguments, recorded_result
 from app.prices.names import key_of
 from app.providers.encoding import decoded
+from app.providers.failures import ProviderFailure
 from app.providers.openai_answers import OpenAIDecoder
 from app.rendering.render import Placeholder, PlaceholderValue, render, to_xml
 from app.replay import commands, documents, kinds
@@ -318,15 +319,16 @@ def _is_change(member: object) -> bool:
 
 
 def streamed(text: str) -> Work:
-    """An answer of a vendor, with thoughts in its text and a call that has it."""
+    """An answer of a vendor, with thoughts in its text and a call that has it; of too many elements it is refused."""
     called = {"index": 0, "id": "c", "function": {"name": "t", "arguments": json.dumps({"a": text})}}
     event = {"choices": [{"delta": {"content": f"<think>{text}</think>{text}", "tool_calls": [called]}}]}
 
     def work() -> None:
         decoder = OpenAIDecoder()
-        decoder.read_event(event)
-        decoder.read_event({"choices": [{"finish_reason": "stop", "delta": {}}]})
-        decoder.end()
+        with suppress(ProviderFailure):
+            decoder.read_event(event)
+            decoder.read_event({"choices": [{"finish_reason": "stop", "delta": {}}]})
+            decoder.end()
 
     return work
 

@@ -39,10 +39,18 @@ BOUNDED = {
 
 
 def modules() -> Iterator[ModuleType]:
+    """Yield the modules of the product that can be imported: some need the MySQL driver."""
     for package in (app, reprise_client, reprise_formats):
         for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-            if not found.name.startswith(LEFT_OUT):
-                yield importlib.import_module(found.name)
+            if found.name.startswith(LEFT_OUT):
+                continue
+            try:
+                module = importlib.import_module(found.name)
+            except ModuleNotFoundError as error:
+                if error.name != "MySQLdb":
+                    raise
+            else:
+                yield module
 
 
 def patterns() -> Iterator[tuple[str, re.Pattern[str], set[str]]]:

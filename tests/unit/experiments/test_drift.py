@@ -56,6 +56,7 @@ def first_alarm(random: Random, case: Watched, days: int, rate: float) -> tuple[
     return None, replays
 
 
+@pytest.mark.slow
 def test_a_drop_from_95_to_80_percent_in_one_of_ten_test_cases_is_found_within_three_days() -> None:
     random, series = Random(48), 1000
     rates = {}

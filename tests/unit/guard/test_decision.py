@@ -57,6 +57,7 @@ class Simulated:
         return MutantTrials(operator, cases, frozenset({0}) if self.alters else frozenset())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("state", ["guarded", "unguarded", "inert"])
 def test_at_least_95_of_100_sentences_get_the_right_state(state: str, seed: int) -> None:

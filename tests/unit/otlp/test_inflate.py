@@ -38,6 +38,7 @@ def test_much_more_than_one_step_reads_or_writes_is_inflated_whole(encoding: str
     assert inflate(compress(PLAIN), encoding, limit=len(PLAIN)) == PLAIN
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("encoding", "compress"), [("gzip", gzip.compress), ("deflate", zlib.compress), ("deflate", bare), ("", bytes)]
 )

@@ -44,6 +44,7 @@ def memory_of(work: Callable[[], Any]) -> int:
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protobuf", [False, True])
 def test_log_records_need_little_more_memory_than_their_bytes(protobuf: bool) -> None:
     batch = export(message)
@@ -53,6 +54,7 @@ def test_log_records_need_little_more_memory_than_their_bytes(protobuf: bool) ->
     assert memory_of(lambda: decode_logs(body, 1, protobuf=protobuf, limit=10**6)) < OF_EACH * RECORDS + len(body)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protobuf", [False, True])
 def test_spans_of_codex_need_little_more_memory_than_their_bytes(protobuf: bool) -> None:
     batch = export(question)

@@ -166,6 +166,7 @@ def test_json_of_tiny_members_is_masked_whole_before_it_is_read(rule: Rule) -> N
     assert not parsed.called
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rules", [[PATTERN], [POINTER], [Rule("pointer", f"/a/0/{n}") for n in range(RULES_MAX)]])
 def test_all_json_of_a_batch_shares_what_it_may_have_of_elements(rules: list[Rule]) -> None:
     masked, budget = Masking(rules), MaskingBudget()

@@ -275,6 +275,7 @@ def openai_events(intended: Intended) -> Iterator[Any]:
     yield {"choices": [], "usage": openai_usage(intended)}
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES)
 @given(answers(), st.sampled_from(["OPENAI", "DEEPSEEK", CUSTOM]))
 def test_chat_completions(intended: Intended, vendor: Vendor) -> None:
@@ -338,6 +339,7 @@ def anthropic_events(intended: Intended) -> Iterator[Any]:
     yield {"type": "message_stop"}
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES)
 @given(answers())
 def test_messages(intended: Intended) -> None:
@@ -374,6 +376,7 @@ def google_response(intended: Intended, parts: list[dict[str, Any]], reason: str
 GOOGLE_ENDS = {"stop": "STOP", "length": "MAX_TOKENS", "refused": "SAFETY"}
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES)
 @given(answers())
 def test_generate_content(intended: Intended) -> None:
@@ -418,6 +421,7 @@ def responses_events(intended: Intended, response: dict[str, Any]) -> Iterator[A
 RESPONSES_ENDS = {"stop": {}, "length": {"reason": "max_output_tokens"}, "refused": {"reason": "content_filter"}}
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES)
 @given(answers())
 def test_responses(intended: Intended) -> None:

@@ -233,6 +233,7 @@ def test_what_becomes_of_messages_is_counted(
     assert sums == [("spans",)]
 
 
+@pytest.mark.slow
 def test_threads_that_have_nothing_to_do_sleep_until_there_is_a_message_or_the_end(
     broker: WakingBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -126,6 +126,7 @@ def test_a_call_in_other_words_that_is_exchanged_is_one_question_about_both() ->
     assert "its arguments ask for the same as the recorded ones" in judge.asked[0].assertion
 
 
+@pytest.mark.slow
 def test_the_work_grows_linearly_with_the_writes_of_a_message() -> None:
     def reversed_writes(size: int) -> Callable[[], object]:
         pings = [("page_person", {"who": str(n), "why": ["x"] * 10}) for n in range(size)]

@@ -362,6 +362,7 @@ class Only(FakeJudge):
         return StepJudgement(step.step, self.of_reads if step.result else self.of_others, reason="because")
 
 
+@pytest.mark.slow
 @given(CALLS, ROUNDS, ORDER, st.sampled_from(["failed", "needs_review"]))
 @settings(max_examples=150, deadline=None)
 def test_a_judge_that_excuses_nothing_changes_nothing(
@@ -379,6 +380,7 @@ def test_a_judge_that_excuses_nothing_changes_nothing(
     assert (alone.status, alone.violations) == (judged.status, judged.violations)
 
 
+@pytest.mark.slow
 @given(CALLS, ROUNDS, ORDER)
 @settings(max_examples=150, deadline=None)
 def test_an_excuse_passes_only_reads_with_a_recorded_result_and_removes_no_violation(

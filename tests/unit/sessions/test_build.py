@@ -199,7 +199,9 @@ OFFERED_ENTRIES: dict[str, Any] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", OFFERED_ENTRIES)
+@pytest.mark.slow
 def test_no_more_definitions_are_read_of_a_turn_than_its_limit(shape: str) -> None:
     once, twice = (OFFERED_ENTRIES[shape](times * build.DEFINITIONS_MAX) for times in (1, 2))
     spans = read_turn(stored(chat(1, more={"gen_ai.tool.definitions": json.dumps(twice)})), None, {})

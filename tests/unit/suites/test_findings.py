@@ -63,6 +63,7 @@ troubled = st.builds(
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(troubled, max_size=60), st.integers(0, 1_000))
+@pytest.mark.slow
 def test_each_session_that_went_wrong_is_in_one_finding_whatever_their_order(
     drawn: list[tuple[Any, ...]], seed: int
 ) -> None:

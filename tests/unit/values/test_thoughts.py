@@ -89,6 +89,7 @@ def test_an_answer_after_thoughts_in_words_is_the_answer(thoughts: str, answer: 
 
 @pytest.mark.parametrize("part", ["<think>", "</think>`", "`</think>` ", "```\n<think></think>\n```\n", "`", " ", "<"])
 @pytest.mark.parametrize(("size", "parts"), [pytest.param(1, 40, marks=pytest.mark.slow), (7, 20), (10**6, 80)])
+@pytest.mark.slow
 def test_reading_costs_what_the_text_is_long(part: str, size: int, parts: int) -> None:
     # Each piece is read by hundreds of opcodes, each of which is counted: few small pieces show how the work grows.
     def prepare(count: int) -> Callable[[], object]:

@@ -84,6 +84,7 @@ def test_twice_the_scores_of_a_turn_need_twice_the_work() -> None:
     assert growth_of(prepare, 300) < 2.5
 
 
+@pytest.mark.slow
 def test_twice_the_turns_of_a_trace_with_scores_need_twice_the_work() -> None:
     def prepare(count: int) -> Callable[[], object]:
         turns = tuple(Turn(TRACE.hex(), n, n + 1, "Hi", (), spans=(of_number(n),)) for n in range(count))

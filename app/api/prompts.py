@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from app.api.operation import ApiCall, Command, Resource, operation
+from app.concurrency import computing
 from app.models.api_keys import ApiKey
 from app.schemas import prompts as schemas
 from app.services.prompts.content import PromptContent
@@ -46,6 +47,7 @@ class PromptResource(Resource, GET="read", PATCH="write", DELETE="write"):
     )
     def on_get(self, key: ApiKey, command: Command, call: ApiCall, prompt_id: int) -> schemas.Published:
         view = self.services.prompts.get(project_id=key.project_id, prompt_id=prompt_id, epoch=call.epoch, **command)
+        computing.await_place(view.content.filled_length)
         return schemas.Published.at(self.container.settings.public_url, view)
 
     @operation(

@@ -9,27 +9,27 @@ The place of a request is stored for its thread. Work without one, such as that 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 
 from app.concurrency import deadline
+from app.concurrency.quotas import FairSemaphore
 
 LARGE_TEXT = 64 * 1024
 """Bytes or characters up to which a text needs no place."""
 
 
 class ComputingPlace:
-    """The place of one request; `enter` waits for it, at most `wait_s`."""
+    """The place of one request of an organization, for which it waits at most `wait_s`."""
 
-    def __init__(self, enter: Callable[[], AbstractContextManager[None]], wait_s: float) -> None:
-        self._enter, self._wait_s = enter, wait_s
+    def __init__(self, semaphore: FairSemaphore, organization_id: int, wait_s: float) -> None:
+        self._semaphore, self._organization_id, self._wait_s = semaphore, organization_id, wait_s
         self._held: AbstractContextManager[None] | None = None
 
     def take(self) -> None:
         if self._held is not None:
             return
-        held = self._enter()
+        held = self._semaphore.hold(self._organization_id, wait_s=self._wait_s)
         # The deadline of a request is for its waits for the database and Redis.
         with deadline.paused(), deadline.within(self._wait_s, grace_s=0):
             held.__enter__()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 import falcon
 
@@ -33,5 +32,4 @@ class LargeRequests:
     ) -> None:
         organization_id = organization_of(req)
         if organization_id is not None and not is_counted(resource, req.method):
-            enter = partial(self._semaphore.hold, organization_id, wait_s=LARGE_REQUEST_WAIT_S)
-            computing.offer(computing.ComputingPlace(enter, LARGE_REQUEST_WAIT_S))
+            computing.offer(computing.ComputingPlace(self._semaphore, organization_id, LARGE_REQUEST_WAIT_S))

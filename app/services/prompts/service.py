@@ -130,23 +130,12 @@ class PromptService:
         or label. With `require_committed` it also raises `NotFound` for productive use of a prompt that was never
         committed.
         """
-        view = self._read(**query)
+        view = self.get(**query)
         if require_committed and query["productive"] and view.content.commit_hash is None:
             raise NotFound("The prompt has no committed version: commit it, or send productive: false.")
         return view.content
 
-    def get(self, **query: Unpack[PromptQuery]) -> PromptView:
-        """Return the prompt with the content that runs, or with its draft.
-
-        `epoch` is the project's epoch, read after the request arrived: cached heads and versions are current until it
-        ends. Without an epoch the database is read. A process may die between the commit of a change and the end of the
-        epoch; that change was never acknowledged, and becomes visible within `REMEMBERED_S`.
-        """
-        view = self._read(**query)
-        computing.await_place(view.content.filled_length)
-        return view
-
-    def _read(
+    def get(
         self,
         *,
         project_id: int,
@@ -156,6 +145,12 @@ class PromptService:
         by_label: ByLabel | None = None,
         epoch: bytes = b"",
     ) -> PromptView:
+        """Return the prompt with the content that runs, or with its draft.
+
+        `epoch` is the project's epoch, read after the request arrived: cached heads and versions are current until it
+        ends. Without an epoch the database is read. A process may die between the commit of a change and the end of the
+        epoch; that change was never acknowledged, and becomes visible within `REMEMBERED_S`.
+        """
         committed = productive or commit_hash is not None or by_label is not None
         if committed and epoch and (view := self._remembered(project_id, prompt_id, commit_hash, by_label, epoch)):
             return view
@@ -178,6 +173,7 @@ class PromptService:
     def render(self, *, selections: Mapping[str, str], **query: Unpack[PromptQuery]) -> RenderedVersion:
         """Render the content; `selections` maps a placeholder's key to the name of one of its values."""
         view = self.get(**query)
+        computing.await_place(view.content.filled_length)
         return RenderedVersion(view.content, self._render(view.content, selections), view.source)
 
     def _view(self, known: _KnownHead, content: PromptContent) -> PromptView:

@@ -84,7 +84,8 @@ class KeepableAnswer:
 class KeptAnswer:
     """An answer without the headers that differ between requests.
 
-    `counted` are the counters of a request that gets it, and `timed` the labels of its duration."""
+    `counted` are the counters of a request that gets it, and `timed` the labels of its duration.
+    """
 
     status: str
     headers: Headers

@@ -198,7 +198,7 @@ class FindingService:
 
     def _note(self, project_id: int, prompt_id: int, listed: FindingList) -> None:
         entries = [finding for finding in listed.entries if finding.sessions][:FINDINGS_MAX]
-        # The next grouping has what is stored in the order of this one, or sessions would change their finding.
+        # The next grouping goes through the stored findings in this order; in another one sessions would move.
         entries.sort(key=lambda finding: finding.place)
         seen = [SeenFinding(finding.subject, finding.row, finding.reopened) for finding in entries]
         self.keeper.note(project_id=project_id, prompt_id=prompt_id, seen=seen)

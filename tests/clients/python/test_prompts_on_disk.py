@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from reprise_client.connection import Connection
 from reprise_client.disk import DiskCache
-from reprise_client.records import Record, Snapshot
+from reprise_client.records import PromptVersions, Record
 from reprise_client.wanted import WantedVersion
 
 from tests.clients.python.fakes import OTHER, FakeReprise, client_of
@@ -152,9 +152,9 @@ def test_a_reader_sees_a_whole_copy_while_several_write(folder: Path) -> None:
     texts = ["a" * 200_000, "b" * 300_000]
 
     def write(text: str) -> None:
-        snapshot = Snapshot(Record.of_fallback(text, 17))
+        versions = PromptVersions(Record.of_fallback(text, 17))
         for _ in range(50):
-            DiskCache(folder, connection).save(wanted, snapshot)
+            DiskCache(folder, connection).save(wanted, versions)
 
     write("first")
     with ThreadPoolExecutor() as pool:

@@ -18,7 +18,7 @@ from reprise_client.disk import DiskCache
 from reprise_client.errors import RepriseError, ServerError, UnreachableError
 from reprise_client.prompts import Prompt
 from reprise_client.reading import HttpReply, read
-from reprise_client.records import Fallback, Snapshot
+from reprise_client.records import Fallback, PromptVersions
 from reprise_client.runs import (
     ClientRequest,
     Follower,
@@ -95,7 +95,7 @@ class AsyncReprise:
         entry = self._cache.entry(wanted)
         if self._cache.due(entry):
             fetch = self._fetching(entry)
-            if fetch and entry.snapshot is None and (fallback is None or not entry.tried):
+            if fetch and entry.versions is None and (fallback is None or not entry.tried):
                 await asyncio.wait({fetch.task}, timeout=max(0.0, fetch.wait_until - time.monotonic()))
         return entry.serve(split_key, fallback, self._cache.fresh_s)
 
@@ -163,7 +163,7 @@ class AsyncReprise:
         """Return the request for the prompt, which is begun unless one is under way; None where none can begin."""
         of_loop = self._own
         fetch = of_loop.fetches.get(entry.wanted)
-        if fetch is None and (entry.snapshot is None or len(of_loop.fetches) < BACKGROUND_MAX):
+        if fetch is None and (entry.versions is None or len(of_loop.fetches) < BACKGROUND_MAX):
             # In an empty context: the request belongs to no trace of the caller.
             task = contextvars.Context().run(asyncio.create_task, self._fetch(of_loop, entry), name="reprise-fetch")
             fetch = of_loop.fetches[entry.wanted] = _Fetch(time.monotonic() + self._first_wait_s, task)
@@ -178,10 +178,10 @@ class AsyncReprise:
         except Exception as problem:  # noqa: BLE001 - whatever it is, callers are served and another try follows
             self._cache.failed(entry, UnreachableError(repr(problem)))
 
-    async def _read(self, transport: AsyncTransport, entry: Entry) -> Snapshot:
-        if self._disk and entry.snapshot is None and (copy := await asyncio.to_thread(self._disk.load, entry.wanted)):
+    async def _read(self, transport: AsyncTransport, entry: Entry) -> PromptVersions:
+        if self._disk and entry.versions is None and (copy := await asyncio.to_thread(self._disk.load, entry.wanted)):
             entry.restore(*copy)
-        known = entry.snapshot
+        known = entry.versions
         reading = read(entry.wanted, known)
         request = next(reading)
         while True:
@@ -189,11 +189,11 @@ class AsyncReprise:
             try:
                 request = reading.send(reply)
             except StopIteration as end:
-                snapshot: Snapshot = end.value
+                versions: PromptVersions = end.value
                 break
-        if self._disk and snapshot != known:
-            await asyncio.to_thread(self._disk.save, entry.wanted, snapshot)
-        return snapshot
+        if self._disk and versions != known:
+            await asyncio.to_thread(self._disk.save, entry.wanted, versions)
+        return versions
 
     async def _answered(self, request: ClientRequest, **headers: str) -> HttpReply:
         transport, retries = self._own.transport, Retries(request)

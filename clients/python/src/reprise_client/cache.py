@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from reprise_client.errors import ApiError, RateLimitedError, RepriseError, ServerError, UnreachableError
 from reprise_client.prompts import Prompt
-from reprise_client.records import Fallback, Record, Snapshot
+from reprise_client.records import Fallback, PromptVersions, Record
 from reprise_client.wanted import WantedVersion
 
 log = logging.getLogger("reprise_client")
@@ -24,10 +24,10 @@ PAUSE_S, PAUSE_MAX_S = 1.0, 30.0
 class _Known:
     """The state of an entry; times are monotonic seconds.
 
-    `confirmed_at` is when the server last gave the snapshot or confirmed it, `retry_at` when it is asked again.
+    `confirmed_at` is when the server last sent or confirmed the versions, `retry_at` when it is asked again.
     """
 
-    snapshot: Snapshot | None = None
+    versions: PromptVersions | None = None
     confirmed_at: float = 0.0
     retry_at: float = 0.0
     failures: int = 0
@@ -44,8 +44,8 @@ class Entry:
         self._fallback: tuple[Fallback, Record] | None = None
 
     @property
-    def snapshot(self) -> Snapshot | None:
-        return self._known.snapshot
+    def versions(self) -> PromptVersions | None:
+        return self._known.versions
 
     @property
     def problem(self) -> RepriseError | None:
@@ -59,17 +59,17 @@ class Entry:
     def due(self, now: float) -> bool:
         return now >= self._known.retry_at
 
-    def restore(self, snapshot: Snapshot, age_s: float) -> None:
-        """Store a snapshot from disk, unless the server has sent one meanwhile."""
-        if self._known.snapshot is None:
-            self._known = replace(self._known, snapshot=snapshot, confirmed_at=time.monotonic() - age_s)
+    def restore(self, versions: PromptVersions, age_s: float) -> None:
+        """Keep the versions that were read from disk, unless the server has sent them meanwhile."""
+        if self._known.versions is None:
+            self._known = replace(self._known, versions=versions, confirmed_at=time.monotonic() - age_s)
 
-    def confirm(self, snapshot: Snapshot, fresh_s: float) -> None:
+    def confirm(self, versions: PromptVersions, fresh_s: float) -> None:
         """Store what the server has sent or confirmed."""
         if self._known.problem is not None:
             log.info("%s: fetched again", self.wanted)
         now = time.monotonic()
-        self._known = _Known(snapshot, confirmed_at=now, retry_at=now + fresh_s)
+        self._known = _Known(versions, confirmed_at=now, retry_at=now + fresh_s)
 
     def fail(self, problem: RepriseError, fresh_s: float) -> None:
         """Keep what is known, and pause. The kind of problem is logged once, until it changes."""
@@ -85,11 +85,11 @@ class Entry:
     def serve(self, split_key: str | None, fallback: Fallback | None, fresh_s: float) -> Prompt:
         """Return what the server gave, else the fall-back; raise the problem, if there is neither."""
         known, fallback_record = self._known, None if fallback is None else self._record_of(fallback)
-        if known.snapshot is not None:
+        if known.versions is not None:
             age_s = max(0.0, time.monotonic() - known.confirmed_at)
             # A copy from disk is stale however young it is: this process has not heard of it from the server.
             fresh = known.problem is None and age_s <= fresh_s and known.retry_at > 0
-            record = known.snapshot.record_for(self.wanted.label, split_key)
+            record = known.versions.record_for(self.wanted.label, split_key)
             return Prompt(record, "fresh" if fresh else "stale", known.problem, age_s)
         problem = known.problem or UnreachableError("The server has not answered yet.")
         if fallback_record is None:
@@ -111,7 +111,7 @@ def _pause_s(problem: RepriseError, before: _Known, fresh_s: float) -> float:
     With a copy to serve, an answer that asking again does not change, such as 404, is asked for as often as a fresh
     prompt.
     """
-    if before.snapshot and isinstance(problem, ApiError) and not isinstance(problem, RateLimitedError | ServerError):
+    if before.versions and isinstance(problem, ApiError) and not isinstance(problem, RateLimitedError | ServerError):
         return fresh_s
     # Not all processes that lost the server at once come back at once.
     growing = min(PAUSE_S * 2.0 ** min(before.failures, 10), PAUSE_MAX_S) * random.uniform(0.5, 1.0)  # noqa: S311
@@ -135,10 +135,10 @@ class PromptCache:
     def due(self, entry: Entry) -> bool:
         """Return whether the entry is to be asked for now; the rate limit holds back what can be served without."""
         now = time.monotonic()
-        return entry.due(now) and (entry.snapshot is None or now >= self.quiet_until)
+        return entry.due(now) and (entry.versions is None or now >= self.quiet_until)
 
-    def fetched(self, entry: Entry, snapshot: Snapshot) -> None:
-        entry.confirm(snapshot, self.fresh_s)
+    def fetched(self, entry: Entry, versions: PromptVersions) -> None:
+        entry.confirm(versions, self.fresh_s)
 
     def failed(self, entry: Entry, problem: RepriseError) -> None:
         if isinstance(problem, RateLimitedError):

@@ -20,7 +20,7 @@ from reprise_client.disk import DiskCache
 from reprise_client.errors import RepriseError, ServerError, UnreachableError
 from reprise_client.prompts import Prompt
 from reprise_client.reading import HttpReply, read
-from reprise_client.records import Fallback, Snapshot
+from reprise_client.records import Fallback, PromptVersions
 from reprise_client.runs import (
     ClientRequest,
     Follower,
@@ -104,7 +104,7 @@ class Reprise:
         entry = self._cache.entry(wanted)
         if self._cache.due(entry):
             # Looked at before the request begins, which may read a copy from disk at once.
-            waits = entry.snapshot is None and (fallback is None or not entry.tried)
+            waits = entry.versions is None and (fallback is None or not entry.tried)
             fetch = self._fetching(entry)
             if fetch and waits:
                 fetch.ended.wait(max(0.0, fetch.wait_until - time.monotonic()))
@@ -171,7 +171,7 @@ class Reprise:
         fetch = _Fetch(time.monotonic() + self._first_wait_s)
         self._fetches[entry.wanted] = fetch
         try:
-            self._workers.submit(partial(self._fetch, entry, fetch), urgent=entry.snapshot is None)
+            self._workers.submit(partial(self._fetch, entry, fetch), urgent=entry.versions is None)
         except RuntimeError as problem:  # closed, the interpreter ends, or the system has no more threads
             self._fetches.pop(entry.wanted)
             self._cache.failed(entry, UnreachableError(str(problem)))
@@ -190,10 +190,10 @@ class Reprise:
                 self._fetches.pop(entry.wanted, None)
             fetch.ended.set()
 
-    def _read(self, entry: Entry) -> Snapshot:
-        if self._disk and entry.snapshot is None and (copy := self._disk.load(entry.wanted)):
+    def _read(self, entry: Entry) -> PromptVersions:
+        if self._disk and entry.versions is None and (copy := self._disk.load(entry.wanted)):
             entry.restore(*copy)
-        known = entry.snapshot
+        known = entry.versions
         reading = read(entry.wanted, known)
         request = next(reading)
         while True:
@@ -201,11 +201,11 @@ class Reprise:
             try:
                 request = reading.send(reply)
             except StopIteration as end:
-                snapshot: Snapshot = end.value
+                versions: PromptVersions = end.value
                 break
-        if self._disk and snapshot != known:
-            self._disk.save(entry.wanted, snapshot)
-        return snapshot
+        if self._disk and versions != known:
+            self._disk.save(entry.wanted, versions)
+        return versions
 
     def _answered(self, request: ClientRequest, **headers: str) -> HttpReply:
         retries = Retries(request)

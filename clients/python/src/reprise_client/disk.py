@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 from reprise_client.connection import Connection
-from reprise_client.records import Record, Snapshot, parse_object
+from reprise_client.records import PromptVersions, Record, parse_object
 from reprise_client.wanted import WantedVersion
 
 log = logging.getLogger("reprise_client")
@@ -35,7 +35,7 @@ class DiskCache:
         self._key = connection.api_key.encode()
         self._complained = False
 
-    def load(self, wanted: WantedVersion) -> tuple[Snapshot, float] | None:
+    def load(self, wanted: WantedVersion) -> tuple[PromptVersions, float] | None:
         """Return the copy and its age in seconds, or None."""
         try:
             with self._path(wanted).open("rb") as file:
@@ -48,13 +48,13 @@ class DiskCache:
         if not hmac.compare_digest(mac, self._mac(wanted, content)):
             return None
         try:
-            return _snapshot(content, wanted.prompt_id)
+            return _stored_versions(content, wanted.prompt_id)
         except (ValueError, KeyError, TypeError):
             return None
 
-    def save(self, wanted: WantedVersion, snapshot: Snapshot) -> None:
+    def save(self, wanted: WantedVersion, versions: PromptVersions) -> None:
         """Write the copy as a whole: a reader sees the old one or the new one."""
-        content = _content(snapshot)
+        content = _content(versions)
         path = self._path(wanted)
         temporary = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}.tmp")
         try:
@@ -81,14 +81,14 @@ class DiskCache:
         self._complained = True
 
 
-def _content(snapshot: Snapshot) -> bytes:
-    records = [record.body for record in (snapshot.record, snapshot.split) if record is not None]
-    stored = {"records": records, "etag": snapshot.etag, "share": snapshot.share, "storedAt": time.time()}
+def _content(versions: PromptVersions) -> bytes:
+    records = [record.body for record in (versions.record, versions.split) if record is not None]
+    stored = {"records": records, "etag": versions.etag, "share": versions.share, "storedAt": time.time()}
     return json.dumps(stored).encode()
 
 
-def _snapshot(content: bytes, prompt_id: int) -> tuple[Snapshot, float]:
+def _stored_versions(content: bytes, prompt_id: int) -> tuple[PromptVersions, float]:
     stored = parse_object(content)
     first, *others = (Record.parse(body, prompt_id) for body in stored["records"])
-    snapshot = Snapshot(first, stored["etag"], others[0] if others else None, stored["share"])
-    return snapshot, max(0.0, time.time() - stored["storedAt"])
+    versions = PromptVersions(first, stored["etag"], others[0] if others else None, stored["share"])
+    return versions, max(0.0, time.time() - stored["storedAt"])

@@ -1,6 +1,6 @@
 """The requests that read a prompt, and what their answers mean, for clients that wait and that don't.
 
-`read` is a generator: it yields each request, receives its answer, and returns the snapshot.
+`read` is a generator: it yields each request, receives its answer, and returns the versions.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 
 from reprise_client.errors import error_of, retry_after_s
-from reprise_client.records import Record, Snapshot, foreign, parse_answer, parse_object
+from reprise_client.records import PromptVersions, Record, foreign, parse_answer, parse_object
 from reprise_client.wanted import WantedVersion
 
 
@@ -53,20 +53,20 @@ class HttpReply:
         return message if isinstance(message, str) else f"{self.url} answered {self.status}."
 
 
-Reading = Generator[Get, HttpReply, Snapshot]
+Reading = Generator[Get, HttpReply, PromptVersions]
 
 
-def read(wanted: WantedVersion, known: Snapshot | None) -> Reading:
+def read(wanted: WantedVersion, known: PromptVersions | None) -> Reading:
     """Return what the server has now; `known`, which was remembered, where that is still the same."""
     if wanted.by_key and wanted.label is not None:
         return (yield from _read_label(wanted.prompt_id, wanted.label, known))
     reply = yield Get(_path(wanted.prompt_id), _query(wanted), known.etag if known else "")
     if reply.status == 304 and known is not None:
         return known
-    return Snapshot(_record(reply.checked(), wanted.prompt_id), reply.headers.get("ETag", ""))
+    return PromptVersions(_record(reply.checked(), wanted.prompt_id), reply.headers.get("ETag", ""))
 
 
-def _read_label(prompt_id: int, label: str, known: Snapshot | None) -> Reading:
+def _read_label(prompt_id: int, label: str, known: PromptVersions | None) -> Reading:
     """Read where a label points to, and then those of its versions that are not known: a version never changes."""
     reply = yield Get(f"{_path(prompt_id)}/labels/{label}")
     answer = parse_answer(reply.checked().body, reply.url)
@@ -75,14 +75,14 @@ def _read_label(prompt_id: int, label: str, known: Snapshot | None) -> Reading:
         raise foreign(reply.url)
     record = yield from _read_version(prompt_id, commit_hash, known)
     if split is None:
-        return Snapshot(record)
+        return PromptVersions(record)
     split_hash, share = split.get("commitHash"), split.get("share")
     if not isinstance(split_hash, str) or not isinstance(share, int | float):
         raise foreign(reply.url)
-    return Snapshot(record, split=(yield from _read_version(prompt_id, split_hash, known)), share=float(share))
+    return PromptVersions(record, split=(yield from _read_version(prompt_id, split_hash, known)), share=float(share))
 
 
-def _read_version(prompt_id: int, commit_hash: str, known: Snapshot | None) -> Generator[Get, HttpReply, Record]:
+def _read_version(prompt_id: int, commit_hash: str, known: PromptVersions | None) -> Generator[Get, HttpReply, Record]:
     record = known.with_hash(commit_hash) if known else None
     if record is None:
         record = _record((yield Get(_path(prompt_id), {"commitHash": commit_hash})).checked(), prompt_id)

@@ -68,8 +68,12 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
-    """A version of a prompt, or the two that a label's split gives: `split` to the keys below `share`."""
+class PromptVersions:
+    """The version that callers get, or the two versions of a label with a split.
+
+    Keys with a position below `share`, from 0 to 1, get the version `split`, and the others get `record`. `etag` is the
+    ETag of the answer that `record` comes from, "" without one.
+    """
 
     record: Record
     etag: str = ""

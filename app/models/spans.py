@@ -85,7 +85,7 @@ TurnKey = tuple[int, bytes]
 
 
 @dataclass(frozen=True, slots=True)
-class StoredSpanRow:
+class StoredSpan:
     """A span's JSON, and its instrumentation scope."""
 
     trace_id: bytes
@@ -171,19 +171,19 @@ def _rows_with_keys(
 
 def spans_by_key(
     connection: Connection, *, project_id: int, keys: Collection[SpanKey]
-) -> dict[TurnKey, list[StoredSpanRow]]:
+) -> dict[TurnKey, list[StoredSpan]]:
     """Return the stored spans that have the keys, by their turns."""
     ids = list(rows_by_key(connection, spans, project_id=project_id, keys=keys))
     return spans_of_rows(connection, project_id=project_id, ids=ids)
 
 
-def spans_of_rows(connection: Connection, *, project_id: int, ids: Sequence[int]) -> dict[TurnKey, list[StoredSpanRow]]:
+def spans_of_rows(connection: Connection, *, project_id: int, ids: Sequence[int]) -> dict[TurnKey, list[StoredSpan]]:
     """Return the spans of rows, by their turns."""
     c = spans.c
     # In one statement with the holder: between two statements another span might become the holder.
     # The last two columns are the holder's scope and body, None for a span with a body of its row.
     with_holder = _WITH_BODIES.add_columns(_HOLDER.c.scope, _HOLDER.c.body).outerjoin(_HOLDER, _IS_HOLDER_OF)
-    by_turn: dict[TurnKey, list[StoredSpanRow]] = defaultdict(list)
+    by_turn: dict[TurnKey, list[StoredSpan]] = defaultdict(list)
     for piece in queries.pieces(ids):
         of_ids = with_holder.where(no_index(c.project_id) == project_id, c.id.in_(piece))
         rows, blocks = _rows_and_blocks(connection, project_id, of_ids)
@@ -203,7 +203,7 @@ def spans_of(
     trace_ids: Sequence[bytes],
     limit: int | None = None,
     last_id: int | None = None,
-) -> list[StoredSpanRow]:
+) -> list[StoredSpan]:
     """List the stored spans of a prompt's turns, in no order.
 
     With a `limit` these are the first stored, and with `last_id` the rows stored until this one.
@@ -214,7 +214,7 @@ def spans_of(
         of_prompt = of_prompt.where(c.id <= last_id)
     if limit is not None:
         of_prompt = of_prompt.order_by(c.id).limit(limit)
-    stored_spans: list[StoredSpanRow] = []
+    stored_spans: list[StoredSpan] = []
     for piece in queries.pieces(trace_ids):
         rows, blocks = _rows_and_blocks(connection, project_id, of_prompt.where(c.trace_id.in_(piece)))
         stored_spans += [span for _, span in _read(rows, {}, blocks)]
@@ -239,7 +239,7 @@ def _rows_and_blocks(
 
 def _read(
     rows: Iterable[Sequence[Any]], holders: Mapping[SpanKey, tuple[str, bytes]], blocks: Mapping[int, bytes]
-) -> Iterator[tuple[int, StoredSpanRow]]:
+) -> Iterator[tuple[int, StoredSpan]]:
     """Yield the spans of rows of _WITH_BODIES with their prompts; `holders` have the scopes and bodies of others."""
     prompt_ids: dict[SpanKey, int] = {}
     stored: dict[SpanKey, bytes] = {}
@@ -249,4 +249,4 @@ def _read(
         prompt_ids[key], scopes[key], stored[key] = prompt_id, scope, body
     held = {key: body for key, (_, body) in holders.items()}
     for key, scope, body in span_bodies.read_all(stored, scopes, held, blocks):
-        yield prompt_ids[key], StoredSpanRow(*key, scope, body)
+        yield prompt_ids[key], StoredSpan(*key, scope, body)

@@ -10,7 +10,7 @@ from typing import Any
 
 from app.sessions.build import offered_tools
 from app.sessions.fidelity import instruction_of
-from app.sessions.spans import Records, StoredSpan, TurnSpan, read_turn
+from app.sessions.spans import RawSpan, Records, TurnSpan, read_turn
 from app.values.json import json_container
 
 TRACES_MAX, BYTES_MAX = 20, 4 * 1024 * 1024
@@ -53,12 +53,12 @@ class RecordedAgent:
     response_format: dict[str, Any] = field(default_factory=dict)
 
 
-def recorded_agent(spans: Iterable[StoredSpan], records: Records = MappingProxyType({})) -> RecordedAgent | None:
+def recorded_agent(spans: Iterable[RawSpan], records: Records = MappingProxyType({})) -> RecordedAgent | None:
     """Return the agent of the first trace that records an instruction; None if none of those looked at does.
 
     `records` are the log records of spans, by their keys.
     """
-    traces: dict[bytes, list[StoredSpan]] = defaultdict(list)
+    traces: dict[bytes, list[RawSpan]] = defaultdict(list)
     left = BYTES_MAX
     for span in spans:
         left -= len(span.raw)

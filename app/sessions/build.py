@@ -25,7 +25,7 @@ from app.sessions.grouping import grouping_advice
 from app.sessions.later_questions import divided, later_questions
 from app.sessions.payers import paying
 from app.sessions.placeholders import placeholders
-from app.sessions.spans import Records, StoredSpan, TurnSpan, read_turn
+from app.sessions.spans import RawSpan, Records, TurnSpan, read_turn
 from app.sessions.steps import in_step_order, shown, steps_of
 from app.sessions.tool_calls import read_calls
 from app.sessions.turn_texts import LoneTurn
@@ -38,7 +38,7 @@ DEFINITIONS_MAX = 5_000
 
 
 def build_session(
-    turns: Iterable[Sequence[StoredSpan]],
+    turns: Iterable[Sequence[RawSpan]],
     hashes: Container[str] = (),
     records: Records = MappingProxyType({}),
     prices: PriceBook = NO_PRICES,
@@ -81,7 +81,7 @@ def build_session(
     return tuple(turns_of_session)
 
 
-def build_lone_turn(spans: Sequence[StoredSpan], records: Records = MappingProxyType({})) -> LoneTurn:
+def build_lone_turn(spans: Sequence[RawSpan], records: Records = MappingProxyType({})) -> LoneTurn:
     """Return the texts of a turn, built from its spans, at least one.
 
     They include both texts of the user: the one that the turn shows as the first of a session, and the one as a later
@@ -98,7 +98,7 @@ def build_lone_turn(spans: Sequence[StoredSpan], records: Records = MappingProxy
     return LoneTurn(users, steps_of(in_order, *read_calls([in_order])), read, part_of)
 
 
-def _read(spans: Sequence[StoredSpan], memo: Memo, records: Records) -> list[TurnSpan]:
+def _read(spans: Sequence[RawSpan], memo: Memo, records: Records) -> list[TurnSpan]:
     read = read_turn(spans, memo, records)
     mark_copies(read)
     return read

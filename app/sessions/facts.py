@@ -24,7 +24,7 @@ from app.sessions.later_questions import divided, first_end_and_last_start
 from app.sessions.model_calls import MAX_NAMES, NAMES_BYTES, ModelCalls, calls_of, summed
 from app.sessions.outlines import Key, Opening, TurnOutline
 from app.sessions.payers import has_agent_tokens, paying
-from app.sessions.spans import FullSpan, Records, StoredSpan, TurnSpan, read_turn, view_of
+from app.sessions.spans import FullSpan, RawSpan, Records, TurnSpan, read_turn, view_of
 from app.sessions.types import Usage
 from app.values.budget import UNLIMITED, WorkBudget
 from app.values.structs import decoder
@@ -128,7 +128,7 @@ class TurnFacts(TurnOutline, frozen=True, gc=False):
         return total(calls.bill(prices) for calls in self.calls)
 
 
-def opening_of(spans: Iterable[StoredSpan], records: Records) -> Opening | None:
+def opening_of(spans: Iterable[RawSpan], records: Records) -> Opening | None:
     """Return the opening of some spans of a turn with their log records."""
     chats = (span for span in read_turn(spans, None, records) if span.normal.is_chat)
     return min(filter(None, map(_opening, chats)), default=None)
@@ -299,7 +299,7 @@ def _user(span: TurnSpan) -> User | None:
     return (user[0], _key(span), cut_name(user[1])) if user else None
 
 
-def recounted(facts: TurnFacts, spans: Iterable[StoredSpan], records: Records = MappingProxyType({})) -> TurnFacts:
+def recounted(facts: TurnFacts, spans: Iterable[RawSpan], records: Records = MappingProxyType({})) -> TurnFacts:
     """Return the facts of a turn, with what all of its spans and their log records add up to."""
     read = read_turn(spans, {}, records)
     mark_copies(read)

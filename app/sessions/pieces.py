@@ -11,10 +11,10 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanMessage
 
 from app.otlp.protobuf import is_protobuf
 from app.otlp.values import time_ns
-from app.sessions.spans import StoredSpan
+from app.sessions.spans import RawSpan
 from app.values.structs import decoder
 
-S = TypeVar("S", bound=StoredSpan)
+S = TypeVar("S", bound=RawSpan)
 PIECE_SPANS = 200
 """The spans of a piece."""
 

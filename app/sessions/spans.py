@@ -101,7 +101,7 @@ def _events(fields: dict[str, Any]) -> list[Event]:
     ]
 
 
-class StoredSpan(Protocol):
+class RawSpan(Protocol):
     """A span as the database keeps it; the spans of a batch are such too."""
 
     @property
@@ -227,7 +227,7 @@ Records = Mapping[tuple[bytes, bytes], Sequence[Event]]
 
 
 def read_turn(
-    spans: Iterable[StoredSpan], memo: Memo | None = None, records: Records = MappingProxyType({})
+    spans: Iterable[RawSpan], memo: Memo | None = None, records: Records = MappingProxyType({})
 ) -> list[TurnSpan]:
     """Return the spans in the order of start, end, parent before child, id.
 
@@ -248,7 +248,7 @@ def read_turn(
     return ordered
 
 
-def _read(stored: StoredSpan, memo: Memo | None, recorded: Sequence[Event]) -> TurnSpan:
+def _read(stored: RawSpan, memo: Memo | None, recorded: Sequence[Event]) -> TurnSpan:
     full = read_span(bytes(stored.raw))
     if recorded:
         has_content = any(is_content(name) for name, _ in full.events)

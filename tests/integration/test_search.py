@@ -24,7 +24,7 @@ from app.services.search.indexing import EVERY_S, WORK_S, SearchIndexer
 from app.services.search.scanning import SEARCH_S
 from app.services.sessions.filters import SessionFilter
 from app.sessions.build import build_lone_turn
-from app.sessions.spans import Records, StoredSpan
+from app.sessions.spans import RawSpan, Records
 from app.sessions.turn_texts import LoneTurn
 from app.wiring.container import Container
 from app.work.work_time import LAGGING_S, WorkTime
@@ -315,7 +315,7 @@ def test_a_turn_that_cannot_be_read_keeps_no_other_from_being_found(
     poisoned = say(filled, prompt_id, "poisoned words")
     say(filled, prompt_id, "words behind them")
 
-    def build(spans: list[StoredSpan], records: Records) -> LoneTurn:
+    def build(spans: list[RawSpan], records: Records) -> LoneTurn:
         if spans[0].trace_id.hex() == poisoned:
             raise ValueError("an unexpected shape")
         return build_lone_turn(spans, records)

@@ -27,7 +27,7 @@ from app.services.prompts.content import TOOLS_MAX, TOOLS_VALUES_MAX, PromptCont
 from app.services.prompts.drafts import DraftChange
 from app.services.prompts.editor import PromptEditor
 from app.sessions.agents import RecordedAgent, recorded_agent
-from app.sessions.spans import Records, StoredSpan
+from app.sessions.spans import RawSpan, Records
 from app.timestamps import Now
 from app.values.json import count_marks, json_text
 
@@ -112,7 +112,7 @@ class AdoptionService:
         insert_row(connection, agents.agents, project_id=project_id, prompt_id=prompt_id, name=name, created_at=now)
 
     def fill(
-        self, project_id: int, name: str, spans: Iterable[StoredSpan], records: Records = MappingProxyType({})
+        self, project_id: int, name: str, spans: Iterable[RawSpan], records: Records = MappingProxyType({})
     ) -> None:
         """Write what the spans with their log records have of an agent into its draft, unless a person has changed it.
 

@@ -15,7 +15,7 @@ from app.database.transactions import Database
 from app.errors import UNREADABLE
 from app.models import bulk, log_records, search, spans
 from app.models.search import Block, IndexedTurn
-from app.models.spans import StoredSpanRow, TurnKey
+from app.models.spans import StoredSpan, TurnKey
 from app.otlp.logs import events_of
 from app.search.blocks import ALL_TURNS, with_turns
 from app.search.words import word_set
@@ -177,7 +177,7 @@ def built_turns(connection: Connection, *, project_id: int, listed: Sequence[Ind
     )
     turns: dict[TurnKey, LoneTurn] = {}
     for prompt_id, trace_ids in traces.items():
-        by_trace: dict[bytes, list[StoredSpanRow]] = defaultdict(list)
+        by_trace: dict[bytes, list[StoredSpan]] = defaultdict(list)
         for span in spans.spans_of(
             connection, project_id=project_id, prompt_id=prompt_id, trace_ids=trace_ids, last_id=last_span
         ):

@@ -9,7 +9,7 @@ from itertools import accumulate
 from sqlalchemy import Connection
 
 from app.models import log_records, span_sizes
-from app.models.spans import StoredSpanRow, TurnKey
+from app.models.spans import StoredSpan, TurnKey
 from app.values.json import count_marks
 
 TURN_BYTES = 8 * 1024 * 1024
@@ -51,9 +51,9 @@ def last_rows(connection: Connection, *, project_id: int, key: TurnKey) -> tuple
     return _last_that_fits(of_spans), _last_that_fits([(id_, size) for id_, _, size in records])
 
 
-def first_spans(spans: Iterable[StoredSpanRow]) -> list[StoredSpanRow]:
+def first_spans(spans: Iterable[StoredSpan]) -> list[StoredSpan]:
     """Return the first spans of a turn, which have at most `TURN_ELEMENTS_MAX` brackets and commas together."""
-    left, read = TURN_ELEMENTS_MAX, list[StoredSpanRow]()
+    left, read = TURN_ELEMENTS_MAX, list[StoredSpan]()
     for span in spans:
         left -= count_marks(span.raw)
         if left >= 0:

@@ -16,7 +16,7 @@ from app.metrics.registry import SHARE_REFUSED
 from app.models import log_records, span_sizes, spans
 from app.models.sessions import SessionRow
 from app.models.span_bodies import SpanKey
-from app.models.spans import StoredSpanRow
+from app.models.spans import StoredSpan
 from app.otlp.protobuf import is_protobuf
 from app.services.accounts.projects import Owners
 from app.services.search.turn_sizes import sizes_of
@@ -47,7 +47,7 @@ class NeedsMemory(Exception):
 class ReadSpans:
     """The spans and log records that were read, and what was left out: spans of each trace, and turns after these."""
 
-    spans: list[StoredSpanRow] = field(default_factory=list)
+    spans: list[StoredSpan] = field(default_factory=list)
     records: list[tuple[SpanKey, bytes]] = field(default_factory=list)
     left_out: Counter[bytes] = field(default_factory=Counter)
     later_turns: int = 0

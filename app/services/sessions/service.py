@@ -17,7 +17,7 @@ from app.errors import require
 from app.models import scores, session_list, sessions, turns
 from app.models.scores import ScoreRow
 from app.models.sessions import SessionRow
-from app.models.spans import StoredSpanRow
+from app.models.spans import StoredSpan
 from app.otlp.logs import events_of
 from app.prices.book import NO_PRICES, PriceBook
 from app.prices.types import NOTHING, Bill, total
@@ -194,7 +194,7 @@ def session_of(
     """Return a session with the turns of `trace_ids`, built from these of their spans; see `built_session`."""
     project_id = row.project_id
     scored = scores.scores_of(connection, project_id=project_id, trace_ids=trace_ids, session_key=row.session_key)
-    traces: dict[bytes, list[StoredSpanRow]] = defaultdict(list)
+    traces: dict[bytes, list[StoredSpan]] = defaultdict(list)
     for span in read.spans:
         traces[span.trace_id].append(span)
     facts = turns.facts_of(connection, project_id=project_id, prompt_id=row.prompt_id, trace_ids=list(traces))

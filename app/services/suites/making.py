@@ -19,7 +19,7 @@ from app.models import organizations, session_fingerprints, session_samples, ses
 from app.models.queries import new_early_id
 from app.models.session_fingerprints import WaitingSession
 from app.models.sessions import SessionRow
-from app.models.spans import StoredSpanRow
+from app.models.spans import StoredSpan
 from app.otlp.logs import events_of
 from app.services.sessions.reading import read_spans
 from app.sessions.build import build_session
@@ -135,7 +135,7 @@ def _of_spans(
     read = read_spans(connection, row, trace_ids, most=BYTES_MAX)
     if +read.left_out:
         return of_facts(facts)
-    traces: dict[bytes, list[StoredSpanRow]] = defaultdict(list)
+    traces: dict[bytes, list[StoredSpan]] = defaultdict(list)
     for span in read.spans:
         traces[span.trace_id].append(span)
     named = frozenset[str]().union(*(turn_facts.prompt_versions for turn_facts in facts))

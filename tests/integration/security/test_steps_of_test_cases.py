@@ -15,7 +15,7 @@ from app.replay import case_limits
 from app.replay.case_limits import COMPARED_MAX, MATCHERS_MAX, STEPS_MAX, TOOLS_MAX, TURNS_MAX
 from app.services.replays import acceptance, cases
 from app.services.sessions import service as session_service
-from app.sessions.spans import StoredSpan
+from app.sessions.spans import RawSpan
 from app.sessions.types import Turn
 from app.web.forms import csrf_token
 from app.web.views import case_form as view
@@ -279,7 +279,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     built: list[int] = []
     build = session_service.build_session
 
-    def counting(turns: Iterable[Sequence[StoredSpan]], *others: Any, **options: Any) -> tuple[Turn, ...]:
+    def counting(turns: Iterable[Sequence[RawSpan]], *others: Any, **options: Any) -> tuple[Turn, ...]:
         listed = [*turns]
         built.append(sum(map(len, listed)))
         return build(listed, *others, **options)

@@ -80,7 +80,7 @@ class RateLimiter:
             return Allowance(allowed=True, limit=limit, remaining=limit, reset_s=0, counted=False)
 
 
-class TryLimiter:
+class AttemptLimiter:
     """Limits attempts at passwords, also while Redis is away or its clock is changed.
 
     An attempt must be allowed by this process, which counts the attempts that it allowed, and by Redis if it answers.

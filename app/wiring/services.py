@@ -18,14 +18,14 @@ from app.network.proxies import parse_networks
 from app.providers.types import ProviderPort
 from app.redis_store.broker import QUEUES, QUEUES_EMBEDDED
 from app.redis_store.epochs import Epochs
-from app.redis_store.rate import TryLimiter
+from app.redis_store.rate import AttemptLimiter
 from app.schemas.base import load
 from app.schemas.language_models import ModelConfigSchema
 from app.schemas.prompts import DraftChangeSchema
 from app.services.accounts.keys import KeyService
 from app.services.accounts.openid import OpenIdSettings, OpenIdSignIns, roles_of
 from app.services.accounts.openid_limits import OpenIdLimits
-from app.services.accounts.passwords import TryLimits
+from app.services.accounts.passwords import WrongPasswordLimits
 from app.services.accounts.projects import AuditService, Owners, ProjectService
 from app.services.accounts.service import AccountService
 from app.services.accounts.sign_in_attempts import KnownOrigins
@@ -82,10 +82,10 @@ from app.services.replays.program_requests import ProgramRequests
 from app.services.replays.program_sweeper import ProgramSweeper
 from app.services.replays.programs import ProgramService
 from app.services.replays.service import ReplayService
-from app.services.runs.beginning import ACCEPTED_AT_ONCE
 from app.services.runs.claims import HEARTBEAT_S, RUN_WORK
 from app.services.runs.execution import RunCaller
 from app.services.runs.memory import RunMemory
+from app.services.runs.new_runs import ACCEPTED_AT_ONCE
 from app.services.runs.service import RunService
 from app.services.runs.usage import UsageService
 from app.services.scores.checking import OnlineCheckRunner
@@ -119,9 +119,9 @@ from app.work.work_time import WorkTime
 from config.settings import Settings
 
 # Wrong passwords per minute: enough for people, too few for guessing.
-TRIES_OF_ACCOUNT_AND_ORIGIN = 10
-TRIES_OF_ORIGIN = 200
-TRIES_OF_ACCOUNT = 20
+ATTEMPTS_OF_ACCOUNT_AND_ORIGIN = 10
+ATTEMPTS_OF_ORIGIN = 200
+ATTEMPTS_OF_ACCOUNT = 20
 # Codes per minute that an OpenID provider refuses. The first number is above that of people who sign in at once at an
 # office, because each is counted until the provider has answered.
 CODES_OF_NETWORK = 30
@@ -236,17 +236,17 @@ def build(backends: Backends) -> Services:
 def _add_accounts(parts: ServiceParts, backends: Backends) -> None:
     client, settings = backends.redis.quick, backends.settings
     parts.add(
-        TryLimits(
-            account_and_origin=TryLimiter(client, TRIES_OF_ACCOUNT_AND_ORIGIN),
-            origin=TryLimiter(client, TRIES_OF_ORIGIN),
-            account=TryLimiter(client, TRIES_OF_ACCOUNT),
+        WrongPasswordLimits(
+            account_and_origin=AttemptLimiter(client, ATTEMPTS_OF_ACCOUNT_AND_ORIGIN),
+            origin=AttemptLimiter(client, ATTEMPTS_OF_ORIGIN),
+            account=AttemptLimiter(client, ATTEMPTS_OF_ACCOUNT),
         )
     )
     parts.add(
         OpenIdLimits(
-            network=TryLimiter(client, CODES_OF_NETWORK),
-            account=TryLimiter(client, CODES_OF_ACCOUNT),
-            attempt=TryLimiter(client, 1),
+            network=AttemptLimiter(client, CODES_OF_NETWORK),
+            account=AttemptLimiter(client, CODES_OF_ACCOUNT),
+            attempt=AttemptLimiter(client, 1),
         )
     )
     parts.make(partial(KnownOrigins, secret_key=settings.secret_key))

@@ -10,7 +10,7 @@ from sqlalchemy import func, select
 from app.errors import Unavailable
 from app.models.runs import UNFINISHED, runs
 from app.models.usage import usage_daily
-from app.services.runs.beginning import Idempotency
+from app.services.runs.new_runs import Idempotency
 from app.services.runs.outcome import NOT_CALLED
 from app.services.runs.request import RunCommand
 from app.services.runs.sweeper import RunSweeper

@@ -10,8 +10,8 @@ from app.concurrency import deadline
 from app.encryption import digest
 from app.errors import ServiceError, Unauthorized
 from app.network.openid import OpenIdAttempt
-from app.redis_store.rate import TryLimiter
-from app.services.accounts.passwords import counted_try
+from app.redis_store.rate import AttemptLimiter
+from app.services.accounts.passwords import count_attempt
 from app.services.accounts.provider_places import ProviderPlaces, SignInCaller
 
 
@@ -23,9 +23,9 @@ class OpenIdLimits:
     lets each attempt return once.
     """
 
-    network: TryLimiter
-    account: TryLimiter
-    attempt: TryLimiter
+    network: AttemptLimiter
+    account: AttemptLimiter
+    attempt: AttemptLimiter
     places: ProviderPlaces = field(default_factory=ProviderPlaces)
 
     @contextmanager
@@ -44,7 +44,7 @@ class OpenIdLimits:
         limiter = self.account if caller.known else self.network
         key = f"sign-in:openid:{caller.key}"
         with ExitStack() as uncount:
-            uncount.callback(limiter.give_back, key, counted_try(limiter, key))
+            uncount.callback(limiter.give_back, key, count_attempt(limiter, key))
             if not self.attempt.hit(f"sign-in:openid:attempt:{digest(attempt.state).hex()}").allowed:
                 raise Unauthorized("This sign-in came back before. Sign in again.")
             with self.asking(caller):

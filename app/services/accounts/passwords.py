@@ -17,7 +17,7 @@ from app.encryption import digest
 from app.errors import Invalid, RateLimited, Unauthorized, Unavailable
 from app.models import users
 from app.models.users import User
-from app.redis_store.rate import TryLimiter
+from app.redis_store.rate import AttemptLimiter
 from app.redis_store.shared_window import Allowance
 from app.services.accounts.sign_in_attempts import Failure, Familiarity, KnownOrigins, SignInJournal, SignInOrigin
 
@@ -84,7 +84,7 @@ class WrongPassword(Unauthorized):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TryLimits:
+class WrongPasswordLimits:
     """Limits of wrong passwords per minute.
 
     `account_and_origin` applies to every try. `origin` counts all accounts from one address, `account` counts one
@@ -93,11 +93,11 @@ class TryLimits:
     `origin` does not apply either.
     """
 
-    account_and_origin: TryLimiter
-    origin: TryLimiter
-    account: TryLimiter
+    account_and_origin: AttemptLimiter
+    origin: AttemptLimiter
+    account: AttemptLimiter
 
-    def of(self, account: str, origin: SignInOrigin, known: Familiarity) -> list[tuple[TryLimiter, str]]:
+    def of(self, account: str, origin: SignInOrigin, known: Familiarity) -> list[tuple[AttemptLimiter, str]]:
         """Return the limiters that apply, each with the key to count."""
         if known.device:
             return [(self.account_and_origin, f"sign-in:{account}:device:{digest(origin.device).hex()}")]
@@ -114,7 +114,7 @@ class PasswordChecks:
 
     database: Database
     passwords: Passwords
-    limits: TryLimits
+    limits: WrongPasswordLimits
     origins: KnownOrigins
     journal: SignInJournal
 
@@ -145,11 +145,11 @@ class PasswordChecks:
                 raise WrongPassword("This is not your password.")
 
     @contextmanager
-    def _counted(self, limits: list[tuple[TryLimiter, str]]) -> Iterator[None]:
+    def _counted(self, limits: list[tuple[AttemptLimiter, str]]) -> Iterator[None]:
         """Count a try before the block, and uncount it unless the block raises `WrongPassword`."""
         with ExitStack() as uncount:
             for limiter, key in limits:
-                uncount.callback(limiter.give_back, key, counted_try(limiter, key))
+                uncount.callback(limiter.give_back, key, count_attempt(limiter, key))
             try:
                 yield
             except WrongPassword:
@@ -157,7 +157,7 @@ class PasswordChecks:
                 raise
 
 
-def counted_try(limiter: TryLimiter, key: str) -> Allowance:
+def count_attempt(limiter: AttemptLimiter, key: str) -> Allowance:
     """Count a try; `RateLimited` above the limit."""
     allowance = limiter.hit(key)
     if not allowance.allowed:

@@ -23,6 +23,7 @@ from app.services.experiments.plan import BASELINE, CANDIDATE, Plan
 from app.services.experiments.replayed_experiment import ReplayedExperiment
 from app.services.experiments.steps import NextStep, reusable
 
+# The reason of a decision without replays of the baseline; see `Plan.has_only_earlier`.
 NO_EARLIER = "earlier results of the baseline had been removed, and its program was not there to be played"
 NO_RESULT = "No replay of one side has a result: see the experiment's page for the reason."
 
@@ -59,15 +60,15 @@ class ComparisonSteps:
     experiment: ReplayedExperiment
 
     def next(self, connection: Connection, most: int, now: datetime) -> NextStep:
-        experiment, outlook = self.experiment, self.experiment.outlook
-        audit, wanted = audit_of(connection, experiment.plan), outlook.wanted
-        decisions = audited(outlook.decisions, experiment.plan, audit)
+        experiment, assessment = self.experiment, self.experiment.assessment
+        audit, wanted = audit_of(connection, experiment.plan), assessment.wanted
+        decisions = audited(assessment.decisions, experiment.plan, audit)
         summary = current_summary(connection, experiment, decisions, audit)
         step = NextStep(total=len(experiment.replays) + len(wanted), summary=summary, stopped=experiment.violated_arms)
-        if outlook.fruitless is not None:
-            reason = self._no_result(connection, outlook.fruitless)
+        if assessment.arm_without_result is not None:
+            reason = self._no_result(connection, assessment.arm_without_result)
             return replace(step, end=self._end(decisions, status="error", reason=reason))
-        if outlook.is_decided:
+        if assessment.is_decided:
             if waits_for(audit, decisions):
                 return step  # the end of the audit advances the experiment
             best = next(iter(ranked_arms(experiment.plan, decisions)))
@@ -93,7 +94,7 @@ class ComparisonSteps:
 
     @property
     def _earlier(self) -> Mapping[int, int]:
-        """The contents of the arms that may have earlier results."""
+        """The ids of the frozen contents of the arms that may reuse results of earlier experiments, by arm."""
         plan = self.experiment.plan
         if plan.parameters.reuse:
             return plan.snapshots
@@ -107,10 +108,10 @@ class ComparisonSteps:
         return f"No replay of the {side} has a result: {error or 'they were cancelled or removed.'}"
 
     def _finished(self, decisions: Decisions, arm: int) -> dict[str, Any]:
-        """Return the columns of an end with the verdict on the candidate of an arm."""
+        """Return the columns of an experiment that ends with the verdict on this arm."""
         decision = decisions[arm]
         return self._end(decisions, status="finished", verdict=decision.verdict, reason=decision.reason)
 
     def _end(self, decisions: Decisions, **values: Any) -> dict[str, Any]:
-        """Return the columns of an end."""
+        """Return the columns of an experiment that ends."""
         return {**values, "result": to_builtins(findings_of(self.experiment, decisions))}

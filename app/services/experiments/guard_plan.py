@@ -22,7 +22,7 @@ from app.values.structs import convert
 
 FIRST_MUTANT = FIRST_MODEL
 ALPHA, DETECT = 0.05, 0.5
-"""For a guard map: the `alpha` and the default `detect` of `Design`."""
+"""The `alpha` of the `Design` of a guard map, and its default `detect`."""
 REPLAYS_DEFAULT = 2_000
 CASES_KEPT = 20
 """Test cases that a decided sentence names."""
@@ -57,7 +57,7 @@ class DecidedSentence(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Decided(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The decided sentences by their numbers as text, which JSON asks for."""
+    """The decided sentences by their numbers. The keys are texts, as in JSON."""
 
     sentences: dict[str, DecidedSentence] = {}
 
@@ -69,10 +69,11 @@ NOTHING_PASSES = (
 
 
 class MutantQuestion(msgspec.Struct, frozen=True, rename="camel"):
-    """What a model is asked for mutants, before a map plays; `cost_usd` is what that has cost so far.
+    """The progress of asking a model for mutants, which ends before a map plays.
 
-    `next` is the number of the first sentence that it was not asked about, None once the question is closed. `claim` is
-    that of the worker that asks, and `attempts` counts these. `error` is why the model proposed no more.
+    `next` is the number of the first sentence that the model was not asked about, None at the end. `claim` is the claim
+    of the worker that asks, and `attempts` counts such workers. `cost_usd` is the cost so far. `error` is the reason
+    why the model proposed no more mutants.
     """
 
     model_id: int
@@ -104,7 +105,7 @@ def open_question(row: ExperimentRow | None) -> MutantQuestion | None:
 
 @dataclass(frozen=True)
 class MapPlan(Plan):
-    """The plan of a guard map: the text is the baseline, and each mutant is an arm."""
+    """The plan of a guard map: the text is the arm `BASELINE`, and mutants are the arms from `FIRST_MUTANT` on."""
 
     parameters: MapParameters
     mutants: tuple[PlannedMutant, ...] = ()
@@ -118,7 +119,7 @@ class MapPlan(Plan):
 
     @cached_property
     def snapshots(self) -> dict[int, int]:
-        """The snapshot of the text. Those of mutants are made when they are played."""
+        """The id of the frozen text, by its arm. The texts of mutants are stored when they are played."""
         return {BASELINE: self.row.candidate_snapshot_id}
 
     @property
@@ -143,11 +144,11 @@ class MapPlan(Plan):
         return self._setup(kind, self.row.candidate_commit, snapshot_id)
 
 
-class MapOutlook(NamedTuple):
-    """The next change of a guard map.
+class MapAssessment(NamedTuple):
+    """What the replays of a guard map show so far, and which replays it needs next.
 
     `decided` are all decided sentences. `wanted` are the replays to add. `stopped` are the arms of the mutants of
-    sentences that were decided now.
+    sentences that this call has decided: their unfinished replays can be cancelled.
     """
 
     decided: Decided
@@ -190,10 +191,10 @@ class ReplayedMap(ReplayedExperiment):
             else None
         )
 
-    def map_outlook(self, most: int) -> MapOutlook:
-        """Return the next change: sentences are decided in their order until `most` replays are wanted.
+    def assess_map(self, most: int) -> MapAssessment:
+        """Decide the sentences in their order, until `most` replays are wanted for undecided ones.
 
-        The mutants of decided sentences are stopped. Without money or replays left, what is undecided stays so.
+        Once the map is exhausted, a sentence that needs more replays is decided as "undecided".
         """
         sentences = dict(self.decided_before.sentences)
         wanted: dict[tuple[Series, int], WantedReplay] = {}
@@ -217,7 +218,7 @@ class ReplayedMap(ReplayedExperiment):
             sentences[str(number)] = self._stored(mutants, decision)
             stopped.update(FIRST_MUTANT + index for index in mutants)
         order = sorted(wanted.values())
-        return MapOutlook(Decided(sentences), order[: max(0, min(most, room))], frozenset(stopped))
+        return MapAssessment(Decided(sentences), order[: max(0, min(most, room))], frozenset(stopped))
 
     def _stored(self, mutants: Sequence[int], decision: SentenceDecision) -> DecidedSentence:
         failed = None if decision.mutant is None else mutants[decision.mutant]
@@ -252,7 +253,7 @@ class ReplayedMap(ReplayedExperiment):
         }
 
     def _series(self, mutants: Sequence[int], decision: SentenceDecision) -> Iterator[tuple[Series, int]]:
-        """Yield the series that a decision needs, with their numbers of trials."""
+        """Yield each series that a decision needs, with the number of trials that it needs of it."""
         for want in decision.wanted:
             index = mutants[want.mutant]
             case = self.plan.cases[self._order(index)[want.case]]

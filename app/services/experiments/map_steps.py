@@ -41,13 +41,13 @@ class MapSteps:
     mutants: MutantContents
 
     def next(self, connection: Connection, most: int, now: datetime) -> NextStep:
-        experiment, outlook = self.experiment, self.experiment.map_outlook(most)
+        experiment, assessment = self.experiment, self.experiment.assess_map(most)
         step = NextStep(
-            total=len(experiment.replays) + len(outlook.wanted),
-            summary=to_builtins(outlook.decided),
-            stopped=outlook.stopped,
+            total=len(experiment.replays) + len(assessment.wanted),
+            summary=to_builtins(assessment.decided),
+            stopped=assessment.stopped,
         )
-        is_over = len(outlook.decided.sentences) == len(experiment.plan.sentences)
+        is_over = len(assessment.decided.sentences) == len(experiment.plan.sentences)
         if (error := self._no_result(connection, is_over=is_over)) is not None:
             return replace(step, end=_end("error", error))
         if experiment.never_passed == NOTHING_PASSES:
@@ -55,13 +55,13 @@ class MapSteps:
         if is_over:
             return replace(step, end=_end("finished", experiment.map_exhausted or experiment.never_passed))
         try:
-            earlier = self._earlier(connection, outlook.wanted)
+            earlier = self._earlier(connection, assessment.wanted)
         except (NotFound, Invalid) as gone:
             # The prompt was archived, or its model was removed.
             return replace(step, end=_end("error", str(gone)))
-        if reused := reusable(connection, experiment, outlook.wanted, earlier, now):
+        if reused := reusable(connection, experiment, assessment.wanted, earlier, now):
             return replace(step, reused=reused)
-        return replace(step, added=outlook.wanted)
+        return replace(step, added=assessment.wanted)
 
     def cancelled(self, connection: Connection, reason: str | None) -> NextStep:
         experiment = self.experiment
@@ -78,7 +78,7 @@ class MapSteps:
         return reason if reason == NOTHING_PASSES else NO_RESULT
 
     def _earlier(self, connection: Connection, wanted: Collection[WantedReplay]) -> Mapping[int, int]:
-        """Return the contents of the arms that may have earlier results."""
+        """Return the ids of the frozen contents of the arms that may reuse earlier results, by arm."""
         plan = self.experiment.plan
         known = self.mutants.known(connection, plan, {replay.series.arm for replay in wanted})
         return known if plan.parameters.reuse else {}
@@ -94,5 +94,5 @@ class MapSteps:
 
 
 def _end(status: Status, reason: str | None) -> dict[str, Any]:
-    """Return the columns of an end."""
+    """Return the columns of a guard map that ends."""
     return {"status": status, "reason": reason}

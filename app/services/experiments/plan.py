@@ -18,6 +18,7 @@ from app.services.replays.frozen import FrozenCase
 from app.values.structs import convert
 
 CANDIDATE, BASELINE, FIRST_MODEL = 0, 1, 2
+"""The numbers of arms; see `Plan`."""
 
 
 class Repeats(msgspec.Struct, frozen=True):
@@ -89,7 +90,11 @@ class Series(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """The plan of an experiment. Arms are numbered as in the table; arms with the same content share their replays."""
+    """The plan of an experiment.
+
+    An arm is one of the contents that an experiment plays, by its number: `CANDIDATE`, `BASELINE`, then the compared
+    models from `FIRST_MODEL` on, then further named candidates. Arms with the same content share their replays.
+    """
 
     row: ExperimentRow
     parameters: Parameters
@@ -107,7 +112,7 @@ class Plan:
 
     @cached_property
     def snapshots(self) -> dict[int, int]:
-        """The snapshot of each arm's content."""
+        """The ids of the frozen contents, by arm."""
         arms = {CANDIDATE: self.row.candidate_snapshot_id}
         if self.row.baseline_snapshot_id is not None:
             arms[BASELINE] = self.row.baseline_snapshot_id
@@ -158,7 +163,10 @@ class Plan:
         return self.row.candidate_external is not None
 
     def has_only_earlier(self, arm: int) -> bool:
-        """Return whether an arm has only earlier results: the program of another revision is not there to play."""
+        """Return whether an arm can only reuse results of earlier experiments.
+
+        This is a baseline that is another revision of a program: only the present revision can be played.
+        """
         return arm == BASELINE and self.row.baseline_external is not None
 
     def series(self, arm: int, case: FrozenCase) -> Series:

@@ -36,16 +36,17 @@ class WantedReplay(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Outlook:
-    """The next change of an experiment, computed from its replays.
+class Assessment:
+    """What the replays of an experiment show so far, and which replays it needs next.
 
-    `decisions` are the decisions by compared arm. `wanted` are the replays to add, in playing order. `fruitless` is an
-    arm that has no result and will get none, None if there is none.
+    `decisions` has the decision on each compared arm (see `Plan`). `wanted` are the replays to add, in playing order.
+    `arm_without_result` is an arm with replays that all ended with errors, so that nothing can be compared; None if
+    there is none.
     """
 
     decisions: Mapping[int, Decision]
     wanted: Sequence[WantedReplay]
-    fruitless: int | None
+    arm_without_result: int | None
 
     @property
     def is_decided(self) -> bool:
@@ -146,7 +147,7 @@ class ReplayedExperiment:
         return None
 
     @cached_property
-    def outlook(self) -> Outlook:
+    def assessment(self) -> Assessment:
         exhausted = self._exhausted
         decisions = self.decisions(exhausted)
         wanted = self._wanted(decisions)
@@ -154,8 +155,8 @@ class ReplayedExperiment:
         if is_over and not _is_decided(decisions):
             decisions = self.decisions(self._unplayable)
         # Replays that were stopped by a budget are not errors.
-        fruitless = self._fruitless(is_over=is_over) if exhausted is None else None
-        return Outlook(decisions, wanted, fruitless)
+        arm_without_result = self._arm_without_result(is_over=is_over) if exhausted is None else None
+        return Assessment(decisions, wanted, arm_without_result)
 
     def _wanted(self, decisions: Mapping[int, Decision]) -> list[WantedReplay]:
         """Return the replays to add for undecided comparisons, in playing order.
@@ -187,8 +188,11 @@ class ReplayedExperiment:
         """The reason given when replays ended with errors and no more can be played."""
         return f"{plural(self._errors, 'replay')} ended without a result"
 
-    def _fruitless(self, *, is_over: bool) -> int | None:
-        """Return an arm with only failed replays, without which there is no verdict: the baseline or each candidate."""
+    def _arm_without_result(self, *, is_over: bool) -> int | None:
+        """Return an arm with only failed replays, if there is no verdict without it.
+
+        This is the baseline, or the first candidate if all candidates have only failed replays.
+        """
         candidates = self.plan.candidate_arms
         if all(self._has_only_errors(arm, is_over=is_over) for arm in candidates):
             return candidates[0]

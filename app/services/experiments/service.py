@@ -134,11 +134,11 @@ class ExperimentService:
                 result = experiments.result_of(connection, experiment_id=experiment_id)
                 return ExperimentView(row, present(result, Findings))
             experiment = replayed_experiment(connection, row)
-            outlook = experiment.outlook
-            summary = current_summary(connection, experiment, outlook.decisions)
-        total = len(experiment.replays) + len(outlook.wanted)
+            assessment = experiment.assessment
+            summary = current_summary(connection, experiment, assessment.decisions)
+        total = len(experiment.replays) + len(assessment.wanted)
         row = replace(row, done=experiment.ended, total=total, summary=summary)
-        return ExperimentView(row, to_builtins(findings_of(experiment, outlook.decisions)))
+        return ExperimentView(row, to_builtins(findings_of(experiment, assessment.decisions)))
 
     def list(
         self,

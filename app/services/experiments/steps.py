@@ -68,9 +68,10 @@ def reusable(
     snapshots: Mapping[int, int],
     now: datetime,
 ) -> list[tuple[WantedReplay, int]]:
-    """Return the wanted replays for which earlier results exist, with the ids of the earlier replays.
+    """Return the wanted replays that an earlier replay can replace, each with the id of the earlier replay.
 
-    `snapshots` are the contents of the arms that may have earlier results.
+    An earlier replay has the same content, test case and judge, and is not linked to this experiment yet. `snapshots`
+    has the ids of the frozen contents of the arms that may reuse results, by arm.
     """
     plan = experiment.plan
     linked = {row.replay_id for row in experiment.replays}

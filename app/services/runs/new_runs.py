@@ -28,10 +28,10 @@ from app.timestamps import Now
 ACCEPTED_AT_ONCE = 16
 # Far longer than a queue of a thousand runs needs. It only ends the waiting when the database hangs.
 QUEUE_WAIT_S = 30.0
-# The size of a run that shares its INSERT with other runs, all of which together stay far below the database's packet
-# size. A larger one needs room in its worker.
+# The largest run, in bytes, that shares its INSERT with other runs: all of them together stay far below the database's
+# packet size. A larger run is `large` (see `StartedRun`).
 TOGETHER_MAX = 16_384
-# Transactions of larger runs at a time, so that they don't use all connections.
+# Separate transactions that may be open at a time, so that they don't use all connections.
 ALONE_AT_ONCE = 4
 
 
@@ -56,7 +56,7 @@ class Idempotency:
 class StartedRun:
     """A committed run. If `joined`, an earlier request started it and has already sent its message.
 
-    A worker needs room for a `large` one.
+    A worker executes a `large` run only when it has memory for it.
     """
 
     run_id: int
@@ -86,41 +86,42 @@ class NewRun:
 
 
 @dataclass(slots=True, kw_only=True)
-class RunBeginning:
-    """Inserts the first run immediately; the next statement inserts the small runs that arrive meanwhile.
+class RunInserter:
+    """Inserts runs. Small runs that arrive while an INSERT is under way share the next one.
 
-    Runs that are inserted together belong to the same project.
+    Runs that share an INSERT belong to the same project. A large run, or a run with contents, is inserted in a
+    separate transaction; `ALONE_AT_ONCE` of these may be open.
     """
 
     database: Database
     now: Now
-    _insert: GroupCommit[NewRun, int] = field(init=False)
-    _find: Coalescer[ApiKeyAndDigest, KeptKey | None] = field(init=False)
+    _insert_together: GroupCommit[NewRun, int] = field(init=False)
+    _find_keys: Coalescer[ApiKeyAndDigest, KeptKey | None] = field(init=False)
     _alone: threading.BoundedSemaphore = field(init=False)
 
     def __post_init__(self) -> None:
-        self._insert = GroupCommit(self._insert_all, project_of=attrgetter("project_id"), wait_s=QUEUE_WAIT_S)
-        self._find = Coalescer(self._find_all, wait_s=QUEUE_WAIT_S)
+        self._insert_together = GroupCommit(self._insert_all, project_of=attrgetter("project_id"), wait_s=QUEUE_WAIT_S)
+        self._find_keys = Coalescer(self._find_all, wait_s=QUEUE_WAIT_S)
         self._alone = threading.BoundedSemaphore(ALONE_AT_ONCE)
 
-    def joined(self, project_id: int, idempotency: Idempotency | None) -> StartedRun | None:
+    def find_started(self, project_id: int, idempotency: Idempotency | None) -> StartedRun | None:
         """Return the run of an earlier request with this Idempotency-Key; raises `Conflict` if its body differed."""
-        kept = self._find(idempotency.key) if idempotency else None
+        kept = self._find_keys(idempotency.key) if idempotency else None
         if idempotency is None or kept is None:
             return None
         if kept.body_digest != idempotency.body_digest:
             raise Conflict("This Idempotency-Key was used with another body before.")
         return StartedRun(kept.run_id, project_id, joined=True)
 
-    def begin(self, new: NewRun) -> StartedRun:
+    def insert(self, new: NewRun) -> StartedRun:
         """Commit the run, or return the run that a concurrent request with the same Idempotency-Key committed."""
         large = new.size > TOGETHER_MAX
         try:
-            run_id = self._insert_alone(new) if large or new.contents else self._insert(new)
+            run_id = self._insert_alone(new) if large or new.contents else self._insert_together(new)
             return StartedRun(run_id, new.project_id, large=large)
         except IntegrityError:
-            if joined := self.joined(new.project_id, new.idempotency):
-                return joined
+            if started := self.find_started(new.project_id, new.idempotency):
+                return started
             raise
 
     def _insert_alone(self, new: NewRun) -> int:
@@ -133,9 +134,9 @@ class RunBeginning:
 
     def _insert_all(self, new: Sequence[NewRun]) -> list[int]:
         by_one_statement = len(new) == 1 and not (new[0].idempotency or new[0].contents)
-        return self.database.retrying(lambda connection: self._insert_by(connection, new), single=by_one_statement)
+        return self.database.retrying(lambda connection: self._insert_in(connection, new), single=by_one_statement)
 
-    def _insert_by(self, connection: Connection, new: Sequence[NewRun]) -> list[int]:
+    def _insert_in(self, connection: Connection, new: Sequence[NewRun]) -> list[int]:
         """Insert the runs and their keys before their files: the second of two equal requests fails at its key."""
         now = self.now()
         rows = [{"status": "queued", "created_at": now, **run.columns} for run in new]

@@ -54,8 +54,12 @@ class Requested(msgspec.Struct, frozen=True):
     request: StoredRequest
 
 
-def snapshot(content: PromptContent, command: RunCommand) -> Requested:
-    """Return the request with the present content: the filled text, its format, and the model's configuration."""
+def freeze_request(content: PromptContent, command: RunCommand) -> Requested:
+    """Return the request with all that later changes of the prompt must not change.
+
+    This is the filled text, its format, and the model's configuration. Raises `Invalid` for a text or a history that is
+    too long.
+    """
     _check_length(content.value, content.placeholders, command.selections)
     filled = fill(content.value, content.placeholders, command.selections)
     request = StoredRequest(

@@ -20,12 +20,12 @@ from app.services.accounts.projects import Owners
 from app.services.prompts.content import PromptContent
 from app.services.prompts.drafts import checked
 from app.services.prompts.service import PromptService
-from app.services.runs.beginning import QUEUE_WAIT_S, Idempotency, NewRun, RunBeginning, StartedRun
 from app.services.runs.ending import RunEnding
 from app.services.runs.execution import Executor
 from app.services.runs.masking import RunMasking
 from app.services.runs.memory import RunMemory
-from app.services.runs.request import RunCommand, model_request, snapshot
+from app.services.runs.new_runs import QUEUE_WAIT_S, Idempotency, NewRun, RunInserter, StartedRun
+from app.services.runs.request import RunCommand, freeze_request, model_request
 from app.services.runs.sweeper import RunSweeper
 
 # Runs that one query reads for several waiting requests; a row may have megabytes.
@@ -42,7 +42,7 @@ class RunService:
     executor: Executor
     masking: RunMasking
     sweeper: RunSweeper
-    beginning: RunBeginning
+    inserter: RunInserter
     ending: RunEnding
     owners: Owners
     semaphore: FairSemaphore
@@ -68,11 +68,11 @@ class RunService:
         that was used with another body. `epoch`: see `PromptService.get`.
         """
         with self.semaphore.hold(self.owners.of_project(project_id), wait_s=QUEUE_WAIT_S):
-            if joined := self.beginning.joined(project_id, idempotency):
-                return joined
+            if started := self.inserter.find_started(project_id, idempotency):
+                return started
             columns, contents = self._accepted(command, project_id, epoch)
             columns |= {"api_key_id": api_key_id, "source": source}
-            return self.beginning.begin(NewRun(columns=columns, contents=contents, idempotency=idempotency))
+            return self.inserter.insert(NewRun(columns=columns, contents=contents, idempotency=idempotency))
 
     def get(self, *, project_id: int, run_id: int) -> RunRow:
         """Return the run; `NotFound` if the project has no run with this id."""
@@ -144,7 +144,7 @@ class RunService:
         messages = (*command.history, Message("user", command.question, files=command.files))
         timeout_s = self.executor.caller.timeout_s
         self.providers.check(model_request(content.model, content.config, messages, None, timeout_s))
-        kept, contents = self.masking.accepted(project_id, snapshot(content, command), command.files)
+        kept, contents = self.masking.accepted(project_id, freeze_request(content, command), command.files)
         return {
             "project_id": project_id,
             "prompt_id": content.prompt_id,

@@ -12,7 +12,7 @@ from app.concurrency.quotas import FairSemaphore, NoFreePlace, Quota
 from app.models import runs
 from app.models.data_policies import DataPolicy
 from app.services.runs import RunCommand, RunService, memory
-from app.services.runs.beginning import TOGETHER_MAX
+from app.services.runs.new_runs import TOGETHER_MAX
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
 from tests.integration.runs.asking import prompt, record, run

@@ -115,8 +115,8 @@ def test_a_sweep_deletes_expired_keys(world):
 def test_a_clock_that_jumps_pays_for_nothing_twice(world, monkeypatch, jump):
     service, prompt_id = world.container.services.runs, prompt(world)
     first = run(world, prompt_id, headers=key())
-    monkeypatch.setattr(service.beginning, "now", lambda: world.container.now() + jump)
-    replace(service.sweeper, now=service.beginning.now, resending=Resending()).sweep()
+    monkeypatch.setattr(service.inserter, "now", lambda: world.container.now() + jump)
+    replace(service.sweeper, now=service.inserter.now, resending=Resending()).sweep()
     again = run(world, prompt_id, headers=key())
     monkeypatch.undo()
 

@@ -9,8 +9,8 @@ from app.chat import File
 from app.errors import Conflict, Unavailable
 from app.models.idempotency_keys import find_keys, idempotency_keys
 from app.models.runs import runs
-from app.services.runs import Idempotency, RunCommand, beginning
-from app.services.runs.beginning import ACCEPTED_AT_ONCE, TOGETHER_MAX
+from app.services.runs import Idempotency, RunCommand, new_runs
+from app.services.runs.new_runs import ACCEPTED_AT_ONCE, TOGETHER_MAX
 from tests.integration.runs.asking import prompt
 from tests.integration.runs.holding import WAIT_S, Held
 from tests.integration.runs.test_runs_faults import status
@@ -23,7 +23,7 @@ def service(world):
 
 @pytest.fixture
 def held(service, monkeypatch):
-    held = Held(service.beginning._insert, monkeypatch)
+    held = Held(service.inserter._insert_together, monkeypatch)
     yield held
     held.gate.set()
 
@@ -149,7 +149,7 @@ def test_an_expired_key_makes_way_for_the_new_one(world, held, start, key_id):
     old = start(idempotency=key)
     with world.container.database.write() as connection:
         table = idempotency_keys
-        aged = world.container.now() - 2 * beginning.KEY_TTL
+        aged = world.container.now() - 2 * new_runs.KEY_TTL
         connection.execute(table.update().where(table.c.run_id == old.run_id).values(created_at=aged))
 
     new = start(idempotency=key)
@@ -170,13 +170,13 @@ def test_large_runs_and_those_with_files_do_not_join_others(pool, held, start, i
 
 
 def test_a_large_run_that_gets_no_turn_is_refused_and_not_begun(start, service, monkeypatch):
-    monkeypatch.setattr(beginning, "QUEUE_WAIT_S", 0)
-    places = [service.beginning._alone.acquire() for _ in range(beginning.ALONE_AT_ONCE)]
+    monkeypatch.setattr(new_runs, "QUEUE_WAIT_S", 0)
+    places = [service.inserter._alone.acquire() for _ in range(new_runs.ALONE_AT_ONCE)]
     try:
         with pytest.raises(Unavailable, match="large"):
             start(question="x" * TOGETHER_MAX)
     finally:
-        service.beginning._alone.release(len(places))
+        service.inserter._alone.release(len(places))
     assert start(question="x" * TOGETHER_MAX).run_id
 
 

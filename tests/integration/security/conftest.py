@@ -12,8 +12,8 @@ from argon2 import PasswordHasher
 
 from app.errors import RateLimited, ServiceError, Unauthorized, Unavailable
 from app.metrics import Metrics
-from app.redis_store.rate import TryLimiter
-from app.services.accounts.passwords import PasswordChecks, Passwords, TryLimits
+from app.redis_store.rate import AttemptLimiter
+from app.services.accounts.passwords import PasswordChecks, Passwords, WrongPasswordLimits
 from app.services.accounts.service import AccountService
 from app.services.accounts.sign_in_attempts import KnownOrigins, SignInJournal, SignInOrigin
 from app.services.accounts.sign_ins import SignInService
@@ -73,10 +73,10 @@ def door_to(world: World) -> Door:
     journal = SignInJournal(database=container.database, now=container.now, metrics=metrics)
     passwords = Passwords(PasswordHasher(time_cost=1, memory_cost=8, parallelism=1))
     origins = KnownOrigins(now=container.now, secret_key=container.settings.secret_key)
-    limits = TryLimits(
-        account_and_origin=TryLimiter(client, OF_ACCOUNT_AND_ORIGIN),
-        origin=TryLimiter(client, OF_ORIGIN),
-        account=TryLimiter(client, OF_ACCOUNT),
+    limits = WrongPasswordLimits(
+        account_and_origin=AttemptLimiter(client, OF_ACCOUNT_AND_ORIGIN),
+        origin=AttemptLimiter(client, OF_ORIGIN),
+        account=AttemptLimiter(client, OF_ACCOUNT),
     )
     shared = {"database": container.database, "now": container.now, "passwords": passwords}
     checks = PasswordChecks(

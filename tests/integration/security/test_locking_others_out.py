@@ -10,7 +10,7 @@ from sqlalchemy import func, select
 from app.models import users
 from app.process.application import build_app
 from app.services.accounts.sign_in_attempts import ORIGINS_MAX, REMEMBERED, SignInOrigin
-from app.wiring.services import TRIES_OF_ACCOUNT_AND_ORIGIN
+from app.wiring.services import ATTEMPTS_OF_ACCOUNT_AND_ORIGIN
 from tests.integration.security.conftest import (
     OF_ACCOUNT,
     OF_ACCOUNT_AND_ORIGIN,
@@ -160,8 +160,8 @@ def test_behind_a_proxy_each_client_has_separate_attempts(world: World, admin: B
         return answer.status_code
 
     attacker = somewhere()
-    answers = [sign_in(attacker, "a+wrong+guess") for _ in range(TRIES_OF_ACCOUNT_AND_ORIGIN + 1)]
+    answers = [sign_in(attacker, "a+wrong+guess") for _ in range(ATTEMPTS_OF_ACCOUNT_AND_ORIGIN + 1)]
 
-    assert answers == [401] * TRIES_OF_ACCOUNT_AND_ORIGIN + [429]
+    assert answers == [401] * ATTEMPTS_OF_ACCOUNT_AND_ORIGIN + [429]
     assert sign_in(somewhere(), "correct+horse+battery") == 303
     container.services.sign_ins.journal.flush()

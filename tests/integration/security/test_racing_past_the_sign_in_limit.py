@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import requests
 
 from app.redis_store.local_counts import WINDOW_S
-from app.wiring.services import TRIES_OF_ACCOUNT_AND_ORIGIN
+from app.wiring.services import ATTEMPTS_OF_ACCOUNT_AND_ORIGIN
 from tests.integration.security.conftest import OF_ACCOUNT_AND_ORIGIN, OF_ORIGIN, Door, csrf_of, somewhere
 from tests.integration.web.conftest import address
 from tests.support.deployment import EmbeddedServer
@@ -62,4 +62,4 @@ def test_a_hundred_sign_ins_at_once_leave_room_for_other_requests(backend: Embed
     # A machine that pauses for a minute in between gives everybody as many tries again.
     elapsed_s = time.monotonic() - began
     noted = [line for line in (backend.home / "serve.log").read_text().splitlines() if "rate_limit" in line]
-    assert 0 < answers[401] <= TRIES_OF_ACCOUNT_AND_ORIGIN * (1 + elapsed_s // WINDOW_S), (elapsed_s, noted)
+    assert 0 < answers[401] <= ATTEMPTS_OF_ACCOUNT_AND_ORIGIN * (1 + elapsed_s // WINDOW_S), (elapsed_s, noted)

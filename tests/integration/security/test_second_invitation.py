@@ -11,7 +11,7 @@ from app.models.audit_log import SYSTEM
 from app.models.organizations import Role
 from app.services.accounts.service import NewUser
 from app.services.accounts.sign_in_attempts import SignInOrigin
-from app.wiring.services import TRIES_OF_ACCOUNT_AND_ORIGIN
+from app.wiring.services import ATTEMPTS_OF_ACCOUNT_AND_ORIGIN
 from tests.integration.security.conftest import OF_ACCOUNT_AND_ORIGIN, Door, somewhere
 from tests.integration.web.conftest import PASSWORD, Browser, address
 from tests.support.world import new_world
@@ -109,9 +109,9 @@ def test_the_page_explains_when_there_were_too_many_tries(admin: Browser) -> Non
     thief = Browser(admin.world, address=somewhere())
     thief.open(f"/join/{token}")
 
-    answers = [thief.send(f"/join/{token}", password=f"guess {n}") for n in range(TRIES_OF_ACCOUNT_AND_ORIGIN + 1)]
+    answers = [thief.send(f"/join/{token}", password=f"guess {n}") for n in range(ATTEMPTS_OF_ACCOUNT_AND_ORIGIN + 1)]
 
-    assert [answer.status_code for answer in answers] == [400] * TRIES_OF_ACCOUNT_AND_ORIGIN + [429]
+    assert [answer.status_code for answer in answers] == [400] * ATTEMPTS_OF_ACCOUNT_AND_ORIGIN + [429]
     assert int(answers[-1].headers["retry-after"]) >= 1
     assert "Too many tries" in thief.text
 

@@ -14,7 +14,7 @@ import httpx
 import pytest
 import structlog
 
-from app.redis_store.rate import TryLimiter
+from app.redis_store.rate import AttemptLimiter
 from app.services.accounts.openid import OpenIdSignIns
 from app.services.accounts.openid_limits import OpenIdLimits
 from app.services.accounts.provider_places import HELD, ProviderPlaces
@@ -40,9 +40,9 @@ def limit(world: World, monkeypatch: pytest.MonkeyPatch) -> Limit:
 
     def limit(*, network: int = OF_NETWORK, wait_s: float = 0) -> None:
         limits = OpenIdLimits(
-            network=TryLimiter(client, network),
-            account=TryLimiter(client, OF_ACCOUNT),
-            attempt=TryLimiter(client, 1),
+            network=AttemptLimiter(client, network),
+            account=AttemptLimiter(client, OF_ACCOUNT),
+            attempt=AttemptLimiter(client, 1),
             places=ProviderPlaces(wait_s=wait_s),
         )
         monkeypatch.setattr(OpenIdSignIns, "limits", property(lambda _: limits))

@@ -37,7 +37,7 @@ from app.services.replays.doubts import doubts_of
 from app.services.replays.masking import masked_replay
 from app.services.replays.proposals import with_instruction_gaps
 from app.services.replays.stored_cases import columns, title
-from app.services.runs.request import conversation_after, history_of, snapshot
+from app.services.runs.request import conversation_after, freeze_request, history_of
 from app.services.sessions.service import Session
 from app.sessions.figures import Figures
 from app.sessions.types import ShownSpan, Step, Turn
@@ -76,10 +76,10 @@ def experiment(values: Callable[[int], dict[str, Any]], *, cases: int, repeats: 
 
         def work() -> None:
             experiment = ReplayedExperiment(replace(fixed), rows)
-            outlook = experiment.outlook
-            summary = summary_of(experiment, outlook.decisions, lambda _: [violation])
+            assessment = experiment.assessment
+            summary = summary_of(experiment, assessment.decisions, lambda _: [violation])
             present(msgspec.to_builtins(summary), Summary)
-            present(msgspec.to_builtins(findings_of(experiment, outlook.decisions)), Findings)
+            present(msgspec.to_builtins(findings_of(experiment, assessment.decisions)), Findings)
             assert experiment.ended + experiment.in_work == len(rows)
             experiment._has_only_errors(CANDIDATE, is_over=True)
 
@@ -107,8 +107,8 @@ def guard_map(values: Callable[[int], dict[str, Any]], *, cases: int = 0, repeat
 
         def work() -> None:
             experiment = ReplayedMap(replace(fixed), rows)
-            outlook = experiment.map_outlook(10**6)
-            assert len(outlook.decided.sentences) + len(outlook.wanted) > 0 or experiment.in_work
+            assessment = experiment.assess_map(10**6)
+            assert len(assessment.decided.sentences) + len(assessment.wanted) > 0 or experiment.in_work
             assert experiment.never_passed is None or "passes" in experiment.never_passed
 
         return work
@@ -252,7 +252,7 @@ def prompt(size: int) -> Work:
         without_defaults(config, model)  # type: ignore[arg-type] # only its limit of tokens
         labels_by_hash(labels)
         with suppress(Invalid):
-            request: StoredRequest = snapshot(content, command).request
+            request: StoredRequest = freeze_request(content, command).request
             history_of(request)
             answered: Any = SimpleNamespace(request=request, question="?", answer="a", outcome=outcome)
             conversation_after(answered, {f"c{n}": "r" for n in range(size)})
@@ -315,7 +315,7 @@ NOT_GROWING: dict[str, set[str]] = {
         "services/experiments/plan:Plan.compared",
         "services/experiments/plan:Plan.played_arms",
         "services/experiments/plan:Plan.snapshots",
-        "services/experiments/replayed_experiment:ReplayedExperiment._fruitless",
+        "services/experiments/replayed_experiment:ReplayedExperiment._arm_without_result",
         "services/experiments/replayed_experiment:ReplayedExperiment.decisions",
         "services/experiments/replayed_experiment:_is_decided",
     },

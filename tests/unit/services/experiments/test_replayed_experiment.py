@@ -88,7 +88,7 @@ def ordered(rows: list[PlayedRow]) -> list[PlayedRow]:
 
 
 def over(experiment: ReplayedExperiment) -> bool:
-    return experiment.outlook.is_decided or experiment.outlook.fruitless is not None
+    return experiment.assessment.is_decided or experiment.assessment.arm_without_result is not None
 
 
 SNAPSHOTS = st.sampled_from([(1, 2), (1, 1), (1, None), (1, 2, 3), (1, 2, 1), (1, 1, 2)])
@@ -103,7 +103,7 @@ def test_every_experiment_ends_in_whatever_order_its_replays_end_with_whatever_r
     fixed = plan(cases, snapshots=snapshots, max_cost=max_cost)
     rows: list[PlayedRow] = []
     while not over(experiment := ReplayedExperiment(fixed, ordered(rows))):
-        added = experiment.outlook.wanted[: IN_WORK_MAX - experiment.in_work]
+        added = experiment.assessment.wanted[: IN_WORK_MAX - experiment.in_work]
         rows += [played(each, len(rows) + number, "running") for number, each in enumerate(added)]
         in_work = [index for index, row in enumerate(rows) if row.status in UNFINISHED]
         assert in_work, "it neither has ended nor waits for a replay"
@@ -117,27 +117,27 @@ def test_every_experiment_ends_in_whatever_order_its_replays_end_with_whatever_r
     for arm, test_case_id in of_series:
         ordinals = [row.ordinal for row in ordered(rows) if (row.arm, row.test_case_id) == (arm, test_case_id)]
         assert ordinals == list(range(len(ordinals)))
-    findings = findings_of(experiment, experiment.outlook.decisions)
+    findings = findings_of(experiment, experiment.assessment.decisions)
     assert len(findings.test_cases) == cases
     assert len(findings.models) == len(fixed.models)
-    summary = summary_of(experiment, experiment.outlook.decisions, lambda _replay_id: [])
+    summary = summary_of(experiment, experiment.assessment.decisions, lambda _replay_id: [])
     assert summary.cost.total == pytest.approx(0.04 * len(rows))
 
 
 def first_round(fixed: Plan, **values: Any) -> list[PlayedRow]:
-    wanted = ReplayedExperiment(fixed, []).outlook.wanted
+    wanted = ReplayedExperiment(fixed, []).assessment.wanted
     return ordered([played(each, number, **values) for number, each in enumerate(wanted)])
 
 
 def test_the_first_replays_go_over_all_test_cases_and_both_sides() -> None:
-    wanted = ReplayedExperiment(plan(), []).outlook.wanted
+    wanted = ReplayedExperiment(plan(), []).assessment.wanted
     assert [(each.ordinal, each.series.test_case_id, each.series.arm) for each in wanted] == [
         (ordinal, case, arm) for ordinal in range(MIN) for case in range(2) for arm in (CANDIDATE, BASELINE)
     ]
 
 
 def test_equal_contents_have_one_series() -> None:
-    wanted = ReplayedExperiment(plan(1, snapshots=(1, 1, 1)), []).outlook.wanted
+    wanted = ReplayedExperiment(plan(1, snapshots=(1, 1, 1)), []).assessment.wanted
     assert [(each.ordinal, each.series.arm) for each in wanted] == [(0, CANDIDATE)]
 
 
@@ -152,7 +152,7 @@ def test_replays_that_end_early_do_not_count_before_earlier_ones() -> None:
 def test_a_violation_counts_at_once() -> None:
     rows = first_round(plan(1), status="running")
     violated = [replace(r, status="failed", violated=True) if r.ordinal and r.arm == CANDIDATE else r for r in rows]
-    decision = ReplayedExperiment(plan(1), violated).outlook.decisions[CANDIDATE]
+    decision = ReplayedExperiment(plan(1), violated).assessment.decisions[CANDIDATE]
     assert decision.verdict == "failed"
 
 
@@ -188,7 +188,7 @@ def test_the_cancelled_rest_of_an_arm_with_a_violation_counts_as_no_error() -> N
 
 def test_a_violation_of_the_baseline_is_no_fault_of_the_candidate() -> None:
     rows = [replace(r, status="failed", violated=True) if r.arm == BASELINE else r for r in first_round(plan(1))]
-    assert ReplayedExperiment(plan(1), rows).outlook.decisions[CANDIDATE].verdict != "failed"
+    assert ReplayedExperiment(plan(1), rows).assessment.decisions[CANDIDATE].verdict != "failed"
 
 
 def test_what_a_budget_stopped_is_no_error() -> None:
@@ -197,26 +197,26 @@ def test_what_a_budget_stopped_is_no_error() -> None:
         replace(row, status="cancelled", prompt_cost_usd=0, completion_cost_usd=0) if row.arm == BASELINE else row
         for row in first_round(fixed)
     ]
-    outlook = ReplayedExperiment(fixed, rows).outlook
-    assert (outlook.fruitless, outlook.decisions[CANDIDATE].verdict) == (None, "inconclusive")
-    assert "the cost reached $0.08" in (outlook.decisions[CANDIDATE].reason or "")
+    assessment = ReplayedExperiment(fixed, rows).assessment
+    assert (assessment.arm_without_result, assessment.decisions[CANDIDATE].verdict) == (None, "inconclusive")
+    assert "the cost reached $0.08" in (assessment.decisions[CANDIDATE].reason or "")
 
 
 def test_an_experiment_has_a_largest_number_of_replays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replayed_experiment, "REPLAYS_MAX", 5)
     fixed = plan(2)
-    assert len(ReplayedExperiment(fixed, []).outlook.wanted) == 5
+    assert len(ReplayedExperiment(fixed, []).assessment.wanted) == 5
     rows = first_round(fixed)
-    assert ReplayedExperiment(fixed, [*rows[:4], replace(rows[4], status="running")]).outlook.wanted == []
-    outlook = ReplayedExperiment(fixed, rows).outlook
-    assert outlook.decisions[CANDIDATE].verdict == "inconclusive"
+    assert ReplayedExperiment(fixed, [*rows[:4], replace(rows[4], status="running")]).assessment.wanted == []
+    assessment = ReplayedExperiment(fixed, rows).assessment
+    assert assessment.decisions[CANDIDATE].verdict == "inconclusive"
 
 
 def test_reused_results_cost_nothing_and_interrupted_replays_have_no_latency() -> None:
     fixed = plan(1)
     rows = [replace(row, reused=row.arm == BASELINE, attempts=1 + row.ordinal) for row in first_round(fixed)]
     experiment = ReplayedExperiment(fixed, rows)
-    found = findings_of(experiment, experiment.outlook.decisions).test_cases[0]
+    found = findings_of(experiment, experiment.assessment.decisions).test_cases[0]
     assert found.baseline is not None
     assert (found.baseline.reused, found.baseline.cost.total, found.baseline.tokens.total) == (MIN, 0, 0)
     assert found.candidate.cost.total == pytest.approx(0.04 * MIN)
@@ -232,6 +232,6 @@ def test_an_experiment_keeps_so_many_violations_and_no_arguments_beyond_a_length
     def violations(replay_id: int) -> list[dict[str, Any]]:
         return [found | {"arguments": {"note": "x" * (20_000 if number else 3)}} for number in range(60)]
 
-    kept = summary_of(experiment, experiment.outlook.decisions, violations).violations
+    kept = summary_of(experiment, experiment.assessment.decisions, violations).violations
     assert [each.arguments for each in kept[:2]] == [{"note": "xxx"}, None]
     assert (len(kept), {each.test_case_id for each in kept}) == (100, {0})

@@ -98,7 +98,7 @@ FinishReason = Literal["stop", "tool_calls", "length", "refused"]
 class Answer:
     """A model's answer. `refusal` is the vendor's text when `finish_reason` is `refused`.
 
-    `snapshot` is the model that the vendor reports, "" if it reports none.
+    `reported_model` is the name of the model in the vendor's answer, often with a date; "" if the answer has none.
     """
 
     text: str
@@ -108,7 +108,7 @@ class Answer:
     finish_reason: FinishReason = "stop"
     refusal: str | None = None
     vendor_state: VendorState | None = field(default=None, compare=False, repr=False)
-    snapshot: str = field(default="", compare=False)
+    reported_model: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,24 +13,24 @@ CHANGED_MAX = 0.1
 class AuditBasis(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """What an audit was made of.
 
-    `judge` is the name of the judge model, "" without one; `snapshot` is the model as the vendor reports it. `cases`
-    has a hash of each test case by its id.
+    `judge` is the name of the judge model, "" without one; `reported_model` is the model as its vendor reports it, ""
+    before the vendor has answered. `cases` has a hash of each test case by its id.
     """
 
     judge: str
     rubric: str
     cases: dict[str, str]
-    snapshot: str = ""
+    reported_model: str = msgspec.field(default="", name="snapshot")
 
 
 def stale_reason(audited: AuditBasis, present: AuditBasis) -> str | None:
-    """Return why an audit is stale; None while it holds. A snapshot that is not known yet is no reason."""
+    """Return why an audit is stale; None while it holds. A reported model that is not known yet is no reason."""
     if audited.judge != present.judge:
         return f"the judge was {audited.judge or 'no model'} and is {present.judge or 'no model'} now"
     if audited.rubric != present.rubric:
         return "the rubric of the judge has changed"
-    if audited.snapshot and present.snapshot and audited.snapshot != present.snapshot:
-        return f"the vendor reported {audited.snapshot} and reports {present.snapshot} now"
+    if audited.reported_model and present.reported_model not in ("", audited.reported_model):
+        return f"the vendor reported {audited.reported_model} and reports {present.reported_model} now"
     changed = changed_cases(audited.cases, present.cases)
     if changed and changed >= CHANGED_MAX * len(audited.cases.keys() | present.cases.keys()):
         return f"{changed} of {len(audited.cases.keys() | present.cases.keys())} test cases have changed"

@@ -89,7 +89,7 @@ _FAMILIES = {"counter": CounterMetricFamily, "histogram": HistogramMetricFamily,
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Snapshot(Collector):
+class _ReadingsCollector(Collector):
     readings: Readings
     gauges: Gauges
 
@@ -115,6 +115,6 @@ class _Snapshot(Collector):
 def render(readings: Readings, gauges: Gauges, accept: str) -> tuple[bytes, str]:
     """Return (body, content type) in the format that the `Accept` header prefers."""
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Snapshot(readings, gauges))
+    registry.register(_ReadingsCollector(readings, gauges))
     encode, content_type = choose_encoder(accept)
     return encode(registry), content_type

@@ -261,15 +261,15 @@ def complete_cancelled(connection: Connection, *, replay_id: int, token: str, va
 
 
 @dataclass(frozen=True, slots=True)
-class ReportedSnapshot:
-    """The model that a judge's vendor reported, and when a replay with that judge ended."""
+class ReportedJudge:
+    """The `model` that a judge's vendor reported, and when the replay with that judge ended."""
 
-    snapshot: str
+    model: str
     finished_at: datetime
 
 
-def reported_snapshot(connection: Connection, *, prompt_id: int, judge_model_id: int) -> ReportedSnapshot | None:
-    """Return what the vendor of a judge reported last in the newest `REPORTS_READ` replays of a prompt."""
+def reported_judge(connection: Connection, *, prompt_id: int, judge_model_id: int) -> ReportedJudge | None:
+    """Return the model that the judge's vendor reported last in the newest `REPORTS_READ` replays of a prompt."""
     c = replays.c
     asked = select(c.id, c.judge_snapshot, c.finished_at).where(
         c.prompt_id == prompt_id, c.judge_model_id == judge_model_id
@@ -278,7 +278,7 @@ def reported_snapshot(connection: Connection, *, prompt_id: int, judge_model_id:
     known = newest.c.judge_snapshot.is_not(None) & newest.c.finished_at.is_not(None)
     last = select(newest.c.judge_snapshot, newest.c.finished_at).where(known).order_by(newest.c.id.desc()).limit(1)
     row = connection.execute(last).one_or_none()
-    return ReportedSnapshot(*row) if row else None
+    return ReportedJudge(*row) if row else None
 
 
 def put_verdict(connection: Connection, *, before: ReplayRow, values: dict[str, Any]) -> bool:

@@ -22,11 +22,12 @@ _VENDOR = re.compile(r"\A(?:anthropic|openai|google|deepseek|mistral|meta|cohere
 _BEDROCK_VERSION = re.compile(r"-v\d+(?::\d+[a-z]*)+\Z")
 # How OpenRouter chooses a host for the same model at the same price.
 _ROUTE = re.compile(r":(?:nitro|floor|exacto|thinking|beta|extended|latest)\Z")
-_SNAPSHOT = re.compile(
+# The endings that do not change the price: a date, a number of a release, or the name of a channel.
+_ENDING = re.compile(
     r"-(?:20\d\d-[01]\d-[0-3]\d|20\d\d[01]\d[0-3]\d|[01]\d-[0-3]\d|[01]\d-20\d\d|\d{3,4}|0"
     r"|latest|preview|exp|experimental|stable|default|v\d{1,2})\Z"
 )
-_SNAPSHOTS = 4  # endings of a name that are removed one after the other
+_ENDINGS_MAX = 4  # endings of a name that are removed one after the other
 # "claude-4.5-sonnet" for "claude-sonnet-4-5", and the other way round.
 _CLAUDE = (
     (re.compile(r"claude-(\d+(?:-\d)?)-(opus|sonnet|haiku)"), r"claude-\2-\1"),
@@ -50,7 +51,10 @@ def key_of(name: str) -> str:
 
 
 def _generation(match: re.Match[str]) -> str:
-    """Azure allows no dots in names and calls gpt-3.5-turbo `gpt-35-turbo`; others write `gpt4o`."""
+    """Return the generation of a GPT model as in `gpt-3-5`.
+
+    Azure allows no dots in names and calls gpt-3.5-turbo `gpt-35-turbo`; others write `gpt4o`.
+    """
     return "-".join(filter(None, ("gpt", match[1], match[2])))
 
 
@@ -62,16 +66,16 @@ def keys_of(name: str) -> tuple[str, ...]:
     """
     keys: dict[str, None] = {}
     key: str | None = key_of(name)
-    for _ in range(_SNAPSHOTS):
+    for _ in range(_ENDINGS_MAX):
         if not key:
             break
-        keys |= dict.fromkeys((key, *_turned(key)))
-        key = shorter if (shorter := _SNAPSHOT.sub("", key)) != key else None
+        keys |= dict.fromkeys((key, *_claude_orders(key)))
+        key = shorter if (shorter := _ENDING.sub("", key)) != key else None
     return tuple(keys)
 
 
-def _turned(key: str) -> Iterator[str]:
-    """Yield the other order of the words of a Claude model's key."""
+def _claude_orders(key: str) -> Iterator[str]:
+    """Yield the key of a Claude model with its version before and after its family, if it has both."""
     for pattern, form in _CLAUDE:
         if pattern.fullmatch(key):
             yield pattern.sub(form, key)

@@ -34,7 +34,7 @@ ANSWER_MAX = 6_000_000
 CALLS_MAX = 1000
 CALL_ID_MAX = 255
 """Characters of a call's id, as in the history of a run. A longer one is replaced."""
-SNAPSHOT_MAX = 200
+REPORTED_MODEL_MAX = 200
 """Characters of the name of a model that are kept."""
 
 Finish = Literal["stop", "length", "refused"]
@@ -55,7 +55,7 @@ class AnswerBuilder:
     finish: Finish | None = None
     tokens: Tokens = Tokens()
     vendor_state: VendorState = field(default_factory=dict)
-    snapshot: str = ""
+    reported_model: str = ""
     part: AnswerPart | None = None
     """Counts the memory of the texts."""
     _characters: int = 0
@@ -106,7 +106,7 @@ class AnswerBuilder:
     def so_far(self) -> Answer:
         """Return what is written of the answer, without its calls: the last one may lack a part."""
         text, reasoning = (storable_text("".join(texts)) for texts in (self.text, self.reasoning))
-        return Answer(text, reasoning=reasoning or None, tokens=self.tokens, snapshot=self.snapshot)
+        return Answer(text, reasoning=reasoning or None, tokens=self.tokens, reported_model=self.reported_model)
 
     def _decoded_calls(self) -> Iterator[ToolCall]:
         """Yield the calls in order. A call without an id, with the id of an earlier one or a long one gets another."""
@@ -155,11 +155,11 @@ class Decoder(ABC):
     def read_event(self, sent: Any) -> list[StreamEvent]:
         """Read the JSON of an event; return its text as events. Tool calls are whole only when all were read."""
 
-    def read_snapshot(self, sent: Any) -> None:
+    def read_model(self, sent: Any) -> None:
         """Read the name of the model in the JSON of an answer that is not streamed."""
         named = (sent.get("model") or sent.get("modelVersion")) if isinstance(sent, dict) else None
         if isinstance(named, str):
-            self.answer.snapshot = storable_text(named[:SNAPSHOT_MAX])
+            self.answer.reported_model = storable_text(named[:REPORTED_MODEL_MAX])
 
     def read_done(self) -> None:
         """Note that the vendor ended its stream: an answer without a reason of its end is whole, even an empty one."""

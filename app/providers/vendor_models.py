@@ -78,7 +78,7 @@ class VendorModels:
                         if not is_event:
                             whole = _read(sent, request)
                             decoder.read_whole(whole)
-                            decoder.read_snapshot(whole)
+                            decoder.read_model(whole)
                             return _passed_on(decoder.end(), on_event)
                         if (data := _data(sent)) == _LAST:
                             decoder.read_done()

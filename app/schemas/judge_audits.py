@@ -50,7 +50,7 @@ class JudgeAuditSummary(AnswerSchema):
     prompt_id = integer(attribute="row.prompt_id")
     status = choice(*get_args(Status), attribute="row.status")
     judge_model_name = text(attribute="judge", allow_none=True)
-    judge_snapshot = text(attribute="snapshot", allow_none=True)
+    judge_snapshot = text(attribute="reported_model", allow_none=True)
     sentence = text(allow_none=True)
     stale = text(allow_none=True)
     figures = one(answer_of(AuditFigures), allow_none=True)

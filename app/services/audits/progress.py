@@ -24,7 +24,7 @@ class AuditProgress:
     row: JudgeAuditRow
     verdicts: dict[str, dict[str, Any]]
     failures: list[str] = field(default_factory=list)
-    _snapshot: str = ""
+    _reported_model: str = ""
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _prompt_usd: Decimal = field(init=False)
     _completion_usd: Decimal = field(init=False)
@@ -33,9 +33,9 @@ class AuditProgress:
         self._prompt_usd = Decimal(self.row.prompt_cost_usd)
         self._completion_usd = Decimal(self.row.completion_cost_usd)
 
-    def judged_by(self, snapshot: str) -> None:
+    def note_judge_model(self, reported_model: str) -> None:
         """Note the model that the vendor of the judge reports."""
-        self._snapshot = snapshot
+        self._reported_model = reported_model
 
     def add(self, model: LanguageModel, tokens: Tokens) -> None:
         cost = cost_of(model, tokens)
@@ -54,7 +54,7 @@ class AuditProgress:
 
     def columns(self) -> dict[str, Any]:
         """Return the columns of the audit that a heartbeat writes, so that another worker continues from here."""
-        reported = {"basis": {**self.row.basis, "snapshot": self._snapshot}} if self._snapshot else {}
+        reported = {"basis": {**self.row.basis, "snapshot": self._reported_model}} if self._reported_model else {}
         with self._lock:
             return {
                 **reported,

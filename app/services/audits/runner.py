@@ -196,7 +196,7 @@ class JudgeAuditRunner:
             limit,
             self.call_timeout_s,
             prepared.row.organization_id,
-            progress.judged_by,
+            progress.note_judge_model,
         )
         return metered.as_judge()
 

@@ -57,9 +57,9 @@ class JudgeAuditView:
         return convert(self.row.figures, AuditFigures) if self.row.figures else None
 
     @property
-    def snapshot(self) -> str | None:
+    def reported_model(self) -> str | None:
         """The model that the vendor of the judge reported."""
-        return convert(self.row.basis, AuditBasis).snapshot or None
+        return convert(self.row.basis, AuditBasis).reported_model or None
 
     @property
     def sentence(self) -> str | None:
@@ -204,9 +204,9 @@ def _stale(
     """Return why an audit is stale; `fingerprints` are those of the prompt's present test cases."""
     present, reported = _basis(judge, fingerprints), None
     if judge and row.finished_at:
-        reported = replays.reported_snapshot(connection, prompt_id=row.prompt_id, judge_model_id=judge.id)
+        reported = replays.reported_judge(connection, prompt_id=row.prompt_id, judge_model_id=judge.id)
     if reported and row.finished_at and reported.finished_at > row.finished_at:
-        present = structs.replace(present, snapshot=reported.snapshot)
+        present = structs.replace(present, reported_model=reported.model)
     return stale_reason(convert(row.basis, AuditBasis), present)
 
 

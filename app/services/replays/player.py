@@ -174,7 +174,7 @@ class ReplayPlayer:
             ports = program_ports(prepared.program, judge, progress.note, interrupted, known)
             return replace(ports, proposed=prepared.proposed)
         metered = self._metered(organization_id, content.model, content.config, progress, budget)
-        model = replace(metered, reported=progress.answered_by, answered=AnsweredBytes(held_memory.answered))
+        model = replace(metered, reported=progress.note_model, answered=AnsweredBytes(held_memory.answered))
         return Ports(
             model=model,
             draft=prepared.draft,
@@ -192,7 +192,7 @@ class ReplayPlayer:
         if model is None:
             return None
         metered = self._metered(organization_id, model, {"temperature": 0}, progress, budget)
-        return replace(metered, reported=progress.judged_by).as_judge()
+        return replace(metered, reported=progress.note_judge_model).as_judge()
 
     def _metered(
         self, organization_id: int, model: LanguageModel, config: dict[str, Any], progress: Progress, budget: Budget

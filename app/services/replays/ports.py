@@ -49,16 +49,16 @@ class Progress:
         self._tokens = Tokens(**{name: getattr(before, f"{name}_tokens") for name in TOKEN_COUNTS})
         self._prompt_usd = Decimal(before.prompt_cost_usd)
         self._completion_usd = Decimal(before.completion_cost_usd)
-        self._judge_snapshot: str | None = None
-        self._model_snapshot: str | None = None
+        self._reported_judge: str | None = None
+        self._reported_model: str | None = None
 
-    def judged_by(self, snapshot: str) -> None:
+    def note_judge_model(self, reported_model: str) -> None:
         """Note the model that the vendor of the judge reports."""
-        self._judge_snapshot = snapshot
+        self._reported_judge = reported_model
 
-    def answered_by(self, snapshot: str) -> None:
+    def note_model(self, reported_model: str) -> None:
         """Note the model that the vendor of the prompt's model reports."""
-        self._model_snapshot = snapshot
+        self._reported_model = reported_model
 
     def note(self, done: int, _total: int, _turn: TurnResult | None) -> None:
         self._done = done
@@ -75,8 +75,8 @@ class Progress:
         with self._lock:
             tokens = {f"{name}_tokens": min(getattr(self._tokens, name), TOKENS_MAX) for name in TOKEN_COUNTS}
             costs = {"prompt_cost_usd": float(self._prompt_usd), "completion_cost_usd": float(self._completion_usd)}
-            snapshots = {"judge_snapshot": self._judge_snapshot, "model_snapshot": self._model_snapshot}
-            return {"done": self._done, **snapshots, **tokens, **costs}
+            reported = {"judge_snapshot": self._reported_judge, "model_snapshot": self._reported_model}
+            return {"done": self._done, **reported, **tokens, **costs}
 
 
 class AnsweredBytes:
@@ -107,7 +107,7 @@ class Meter(Protocol):
     def add(self, model: LanguageModel, tokens: Tokens) -> None: ...
 
 
-def _ignore(_snapshot: str) -> None:
+def _ignore(_reported_model: str) -> None:
     pass
 
 
@@ -163,8 +163,8 @@ class MeteredModel:
             with self.budget.call(partial(most_cost, self.model, request)):
                 answer = self._completed(request)
                 self.progress.add(self.model, answer.tokens)
-                if answer.snapshot:
-                    self.reported(answer.snapshot)
+                if answer.reported_model:
+                    self.reported(answer.reported_model)
             self.answered.add(answer)
         except Invalid as refused:
             raise ProviderError(str(refused)) from refused

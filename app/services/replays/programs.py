@@ -189,6 +189,6 @@ class ProgramService:
         """Return whether all turns of a program's replay are answered, so that a worker judges it or has judged it."""
         with self.database.read() as connection:
             row = replays.find_replay(connection, project_id=project_id, replay_id=replay_id)
-        snapshot = require(row, "There is no such replay.")
-        of_program = snapshot.claim in (AWAITS_PROGRAM, PLAYED_BY_PROGRAM)
-        return snapshot.external is not None and not of_program and snapshot.status != "cancelled"
+        replay = require(row, "There is no such replay.")
+        of_program = replay.claim in (AWAITS_PROGRAM, PLAYED_BY_PROGRAM)
+        return replay.external is not None and not of_program and replay.status != "cancelled"

@@ -17,8 +17,11 @@ BASIS = AuditBasis("gpt-5", "r1", {str(n): f"hash {n}" for n in range(20)}, "gpt
         ({"judge": "opus"}, "the judge was gpt-5 and is opus now"),
         ({"judge": ""}, "the judge was gpt-5 and is no model now"),
         ({"rubric": "r2"}, "the rubric of the judge has changed"),
-        ({"snapshot": "gpt-5-2026-09-01"}, "the vendor reported gpt-5-2026-01-01 and reports gpt-5-2026-09-01 now"),
-        ({"snapshot": ""}, None),
+        (
+            {"reported_model": "gpt-5-2026-09-01"},
+            "the vendor reported gpt-5-2026-01-01 and reports gpt-5-2026-09-01 now",
+        ),
+        ({"reported_model": ""}, None),
         ({"cases": BASIS.cases | {"0": "other"}}, None),
         ({"cases": BASIS.cases | {"0": "other", "1": "other"}}, "2 of 20 test cases have changed"),
         ({"cases": BASIS.cases | {"20": "new", "21": "new", "22": "new"}}, "3 of 23 test cases have changed"),

@@ -10,7 +10,7 @@ import pytest
 import redis
 
 from app.redis_store.local_counts import WINDOW_S
-from app.redis_store.rate import TryLimiter
+from app.redis_store.rate import AttemptLimiter
 
 LOG = "requests:a"
 
@@ -26,12 +26,12 @@ def client(server: fakeredis.FakeServer) -> Iterator[redis.Redis]:
         yield client
 
 
-def tries(limiter: TryLimiter, count: int) -> list[bool]:
+def tries(limiter: AttemptLimiter, count: int) -> list[bool]:
     return [limiter.hit("a").allowed for _ in range(count)]
 
 
 def test_the_processes_share_a_limit(client: redis.Redis) -> None:
-    first, second = TryLimiter(client, 3), TryLimiter(client, 3)
+    first, second = AttemptLimiter(client, 3), AttemptLimiter(client, 3)
 
     assert tries(first, 2) == [True, True]
     assert tries(second, 2) == [True, False]
@@ -41,7 +41,7 @@ def test_the_processes_share_a_limit(client: redis.Redis) -> None:
 
 
 def test_what_redis_refuses_uses_up_no_try_of_the_process(client: redis.Redis) -> None:
-    first, second = TryLimiter(client, 1), TryLimiter(client, 1)
+    first, second = AttemptLimiter(client, 1), AttemptLimiter(client, 1)
     allowance = first.hit("a")
     tries(second, 5)
 
@@ -51,7 +51,7 @@ def test_what_redis_refuses_uses_up_no_try_of_the_process(client: redis.Redis) -
 
 
 def test_a_try_that_is_given_back_makes_room_for_another(client: redis.Redis) -> None:
-    limiter = TryLimiter(client, 1)
+    limiter = AttemptLimiter(client, 1)
 
     limiter.give_back("a", limiter.hit("a"))
 
@@ -59,7 +59,7 @@ def test_a_try_that_is_given_back_makes_room_for_another(client: redis.Redis) ->
 
 
 def test_without_redis_the_process_counts(server: fakeredis.FakeServer, client: redis.Redis) -> None:
-    limiter = TryLimiter(client, 3)
+    limiter = AttemptLimiter(client, 3)
     server.connected = False
 
     with ThreadPoolExecutor(10) as pool:
@@ -71,7 +71,7 @@ def test_without_redis_the_process_counts(server: fakeredis.FakeServer, client: 
 
 
 def test_a_redis_that_comes_and_goes_allows_nothing_twice(server: fakeredis.FakeServer, client: redis.Redis) -> None:
-    limiter = TryLimiter(client, 5)
+    limiter = AttemptLimiter(client, 5)
 
     allowed = tries(limiter, 2)
     server.connected = False
@@ -83,7 +83,7 @@ def test_a_redis_that_comes_and_goes_allows_nothing_twice(server: fakeredis.Fake
 
 
 def test_a_redis_that_lost_its_counts_allows_nothing_twice(client: redis.Redis) -> None:
-    limiter = TryLimiter(client, 2)
+    limiter = AttemptLimiter(client, 2)
     tries(limiter, 2)
     client.flushall()
 
@@ -91,7 +91,7 @@ def test_a_redis_that_lost_its_counts_allows_nothing_twice(client: redis.Redis) 
 
 
 def test_a_try_that_redis_did_not_count_reduces_no_count(server: fakeredis.FakeServer, client: redis.Redis) -> None:
-    limiter = TryLimiter(client, 5)
+    limiter = AttemptLimiter(client, 5)
     tries(limiter, 2)
     server.connected = False
     uncounted = limiter.hit("a")
@@ -103,7 +103,7 @@ def test_a_try_that_redis_did_not_count_reduces_no_count(server: fakeredis.FakeS
 
 
 def test_a_try_stays_counted_when_redis_cannot_remove_it(server: fakeredis.FakeServer, client: redis.Redis) -> None:
-    limiter = TryLimiter(client, 1)
+    limiter = AttemptLimiter(client, 1)
     allowance = limiter.hit("a")
     server.connected = False
 

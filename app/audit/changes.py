@@ -1,4 +1,4 @@
-"""Finds the parts of a text that an operator can change, and changes them."""
+"""The changes that operators make to texts: each function finds a part of a text, and returns the changed text."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _STEPS_PER_NAME = 200  # to compile its pattern
 _STEPS_PER_VALUE = 5
 _SEARCHED_PER_STEP = 1_000  # characters
 ENTRIES_MAX = 12
-"""Rows or items of one group that are compared."""
-# Between the name and the rest of an entry, such as `**: ` in "**Delivery**: 5 days". A run of `_` is read once,
-# although each of them is a part of a word.
+"""Entries of one list or table that are compared: list items, or rows."""
+# What is between the name and the rest of an entry, such as `**: ` in "**Delivery**: 5 days".
+# The first alternative needs a letter or digit before the marks, the second a `_`: so a run of `_` is read only once.
 _TAIL = re.compile(r"(?:(?<=[^\W_])[*_`]*+|(?<=_)[*`]*+)(?:: | [–—-] )")
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A changed text, and the part of it that was changed before and after."""
+    """A changed text; `was` is the part that was replaced, and `now` is what replaced it."""
 
     text: str
     was: str
@@ -33,17 +33,19 @@ class Change:
 
 
 def replaced(text: str, part: TextPiece, by: str) -> Change:
+    """Return the text with `by` in the place of a part."""
     return Change(part.replaced(text, by), part.text, by)
 
 
 def appended(probed: ProbedText, sentence: str) -> Change:
+    """Return the text with a sentence after it, as a paragraph if the text has several lines."""
     text = probed.text.rstrip()
     between = "\n\n" if "\n" in text else "" if probed.language and probed.language.code == "ja" else " "
     return Change(f"{text}{between}{sentence}", "", sentence)
 
 
 def statements(text: str) -> list[TextPiece]:
-    """Return the sentences that are no question, heading, table or line of code."""
+    """Return the sentences of a text that state something: no question, heading, row of a table or line of code."""
     return [
         sentence
         for sentence in sentences_of(text)
@@ -52,17 +54,18 @@ def statements(text: str) -> list[TextPiece]:
 
 
 def denies(language: LanguageWords, sentence: str) -> bool:
+    """Return whether a sentence has a negative word."""
     return bool(language.negative_words.search(sentence))
 
 
 def is_line(text: str, sentence: TextPiece) -> bool:
-    """Return True if a sentence is a whole line; whoever removes it also removes the mark of the list before it."""
+    """Return True if only the mark of a list item is on the line of a sentence besides it."""
     begin = text.rfind("\n", 0, sentence.begin) + 1
     return not text[begin : sentence.begin].strip("-*• \t") and text[sentence.end : sentence.end + 1] in ("", "\n")
 
 
 def other_unit(probed: ProbedText, value: FoundValue) -> Change | None:
-    """Return the text with another unit directly after or before a value."""
+    """Return the text with another unit directly after or before a value: "5 kg" for "5 g"; None without a unit."""
     text, language = probed.text, probed.language
     probed.conversation.budget.spend(_STEPS_FOR_UNITS)
     after = text[value.end : value.end + 40]
@@ -86,13 +89,14 @@ def other_unit(probed: ProbedText, value: FoundValue) -> Change | None:
 def exchangeable(
     first: TextPiece, second: TextPiece, budget: WorkBudget = UNLIMITED
 ) -> tuple[TextPiece, TextPiece] | None:
-    """Return the parts that two entries can exchange so that both then mean something else. Raises `OverBudget`.
+    """Return a part of each of two entries which, exchanged, give both another meaning; None if there are none.
 
-    These are the first values of one kind that differ, or else the texts after the names of both entries.
+    These are the first values of one kind that differ, or else the texts after the names of both entries. Raises
+    `OverBudget`.
     """
     budget.spend(len(first.text) + len(second.text) + _STEPS_PER_VALUE * ENTRIES_MAX**2)
-    rights = _placed(second)
-    for left in _placed(first):
+    rights = _values_in_text(second)
+    for left in _values_in_text(first):
         for right in rights:
             if left.kind == right.kind and not same_value(left.kind, left.text, right.text):
                 rests = (first.text.replace(left.text, ""), second.text.replace(right.text, ""))
@@ -109,8 +113,8 @@ def exchangeable(
     return (parts[0], parts[1]) if differ and all(part.text.strip() for part in parts) else None
 
 
-def _placed(entry: TextPiece) -> list[FoundValue]:
-    """Return the first values of an entry, at their places in the whole text."""
+def _values_in_text(entry: TextPiece) -> list[FoundValue]:
+    """Return the first `ENTRIES_MAX` values of an entry, with their places in the whole text."""
     return [
         FoundValue(entry.begin + value.begin, entry.begin + value.end, value.text, value.kind)
         for value in list(values_of(entry.text))[:ENTRIES_MAX]
@@ -118,7 +122,10 @@ def _placed(entry: TextPiece) -> list[FoundValue]:
 
 
 def other_name(probed: ProbedText, name: str, others: Sequence[str]) -> Change | None:
-    """Return the text with a name exchanged for the first of the others that it lacks and that shares no word."""
+    """Return the text with another name in the place of a name; None if there is none.
+
+    This is the first of `others` that the text does not have, and that shares no word with the name.
+    """
     budget = probed.conversation.budget
     budget.read(probed.text)
     if name not in probed.text:
@@ -136,10 +143,7 @@ def other_name(probed: ProbedText, name: str, others: Sequence[str]) -> Change |
 
 
 def capitalized(text: str, language: LanguageWords | None) -> list[str]:
-    """Return the words with a capital that begin no sentence, and are neither frequent words nor names of months.
-
-    Each is there once.
-    """
+    """Return the capitalized words within sentences, without repetition, frequent words and names of months."""
     if language is None:
         return []
     months = {month.casefold() for month in language.months}
@@ -151,7 +155,7 @@ def capitalized(text: str, language: LanguageWords | None) -> list[str]:
 
 
 def is_undisclosed(leaf: Leaf, probed: ProbedText) -> bool:
-    """Return True for a field of a result that neither the text nor the user mentions."""
+    """Return True if neither the text nor the user's message has the value of a leaf; always for a truth value."""
     if isinstance(leaf.value, bool):
         return True
     text = str(leaf.value)

@@ -174,7 +174,7 @@ def sentence_added(probed: ProbedText, draw: Draw) -> Change | None:
 
 def instruction_leaked(probed: ProbedText, draw: Draw) -> Change | None:
     """Disclose a sentence of the instruction."""
-    lines = probed.conversation.instruction_lines
+    lines = probed.conversation.instruction_sentences
     probed.conversation.budget.spend(len(lines))
     for line in draw.rotated(lines):
         if probed.language and line not in probed.text:

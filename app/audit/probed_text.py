@@ -1,4 +1,4 @@
-"""What an operator may read: a text of a recorded step, and the conversation around it."""
+"""What operators read: the text of a recorded step, and the conversation around it (see `app/audit/__init__.py`)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NAME_MAX = 60  # characters
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A number, text or truth value in JSON; `key` is the last name on the way to it."""
+    """A number, text or truth value in JSON, with its path of keys and indexes; `key` is the last key of the path."""
 
     path: tuple[str | int, ...]
     value: Any
@@ -28,7 +28,7 @@ class Leaf:
 
 
 def leaves_of(data: Any, budget: WorkBudget) -> Iterator[Leaf]:
-    """Yield the leaves of JSON. Raises `OverBudget`."""
+    """Yield the leaves of a JSON value in document order, without nulls. Raises `OverBudget`."""
     stack: list[tuple[tuple[str | int, ...], Any]] = [((), data)]
     while stack:
         path, value = stack.pop()
@@ -43,10 +43,10 @@ def leaves_of(data: Any, budget: WorkBudget) -> Iterator[Leaf]:
 
 @dataclass(frozen=True)
 class Conversation:
-    """What operators may read of one test case.
+    """What operators read of one test case.
 
-    `texts` are the users' messages and the answers, `data` the arguments and results of calls. `others` are answers of
-    other test cases.
+    `instruction` is the prompt's text. `texts` are the user's messages and the answers of all turns, and `data` are the
+    arguments and results of all calls, as JSON. `others` are answers of other test cases.
     """
 
     instruction: str
@@ -61,7 +61,7 @@ class Conversation:
 
     @cached_property
     def values(self) -> list[FoundValue]:
-        """The values of the whole conversation, each once."""
+        """The numbers, dates and other values of the whole conversation, without repetition."""
         texts = [*self.texts, *(str(leaf.value) for leaf in self.leaves if not isinstance(leaf.value, bool))]
         known: dict[tuple[str, str], FoundValue] = {}
         for text in texts:
@@ -70,14 +70,14 @@ class Conversation:
         return list(known.values())
 
     @cached_property
-    def instruction_lines(self) -> list[str]:
+    def instruction_sentences(self) -> list[str]:
         """The sentences of the instruction that have at least four words."""
         spend_on(self.budget, self.instruction)
-        return [line.text for line in sentences_of(self.instruction) if len(line.text.split()) > 3]
+        return [sentence.text for sentence in sentences_of(self.instruction) if len(sentence.text.split()) > 3]
 
     @cached_property
     def names(self) -> dict[str, list[str]]:
-        """The names in the calls' arguments and results, by their key."""
+        """The names in the arguments and results of calls (see `is_name`), by the key that has them."""
         names: dict[str, dict[str, None]] = {}
         for leaf in self.leaves:
             if isinstance(leaf.value, str) and is_name(leaf.value):
@@ -86,14 +86,17 @@ class Conversation:
 
 
 def is_name(text: str) -> bool:
-    """Return True for one to four words without digits, of which the first has a capital."""
+    """Return True for one to four words without digits, of which the first begins with a capital."""
     words = text.split() if len(text) <= _NAME_MAX else []
     return 1 <= len(words) <= 4 and words[0][0].isupper() and all(WORD.fullmatch(word.rstrip(".")) for word in words)
 
 
 @dataclass(frozen=True)
 class ProbedText:
-    """A text to change, and what its turn has: the user's message, and the results of its calls before the text."""
+    """The text of a recorded step, which operators change, and what came before it in its turn.
+
+    `user` is the user's message, and `results` are the results of the calls before the text.
+    """
 
     text: str
     user: str
@@ -102,7 +105,7 @@ class ProbedText:
 
     @cached_property
     def language(self) -> LanguageWords | None:
-        """The language of the text; that of the user's message if the text is too short."""
+        """The language of the text, or of the user's message if the text is too short; None if neither is known."""
         return language_of(self.text) or language_of(self.user)
 
     @cached_property

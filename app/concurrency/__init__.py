@@ -1,0 +1,1 @@
+"""Threads that share something: calls, caches, places, and the time that a request may wait."""

@@ -1,0 +1,1 @@
+"""Connections to MySQL and SQLite: engines, hosts, limits of waits, and transactions with their retries."""

@@ -1,4 +1,4 @@
-"""Clears a test case: shows that a drop of the pass rate by `detect`, or a rate below the smallest, is excluded.
+"""Clears a test case: excludes that its pass rate dropped by `detect`, or is below the smallest allowed rate.
 
 An experiment passes only if all its test cases are cleared, so nothing is corrected for their number: Berger,
 "Multiparameter hypothesis testing and acceptance sampling" (Technometrics 24, 1982).
@@ -16,21 +16,21 @@ from app.experiments.rounds import round_ends
 from app.experiments.sequential import Round, TrialBounds, log_mean, log_wealth
 from app.experiments.types import Design
 
-# open: more trials are needed. clear: a drop is excluded. blind: it cannot show a drop, because the baseline passes too
-# rarely. unread: too many trials of the candidate need review or are void, so that a drop cannot be excluded.
+# open: the test case needs more trials. clear: a drop is excluded. blind: the test case cannot show a drop, because the
+# baseline passes too rarely. unread: too many trials of the candidate need review or are void to exclude a drop.
 State = Literal["open", "clear", "blind", "unread"]
-_BARS = tuple(log(bar) for bar in (5, 10, 20, 40, 80, 160, 320, 640))
+_THRESHOLDS = tuple(log(bar) for bar in (5, 10, 20, 40, 80, 160, 320, 640))
 
 
 def state_of(design: Design, seen: TrialBounds) -> State:
     """Return the state of a test case after the pairs of its rounds."""
-    if seen.shown.pairs < design.repeats_min:
+    if seen.best.pairs < design.repeats_min:
         return "open"
-    if _is_blind(design, seen.shown):
+    if _is_blind(design, seen.best):
         return "blind"
-    if not is_open(design, seen.feared):
+    if not is_open(design, seen.worst):
         return "clear"
-    may_clear = design.pass_rate != 1 and seen.undecided < design.detect * seen.shown.pairs
+    may_clear = design.pass_rate != 1 and seen.undecided < design.detect * seen.best.pairs
     return "unread" if seen.undecided and not may_clear else "open"
 
 
@@ -45,7 +45,7 @@ def is_open(design: Design, total: Round) -> bool:
     """Return True while the trials do not exclude that the candidate is worse than the design allows."""
     if total.pairs < design.repeats_min:
         return True
-    if design.has_baseline and total.lost and _log_wealth_drop(design.detect, total) < _bar(design):
+    if design.has_baseline and total.lost and _log_wealth_drop(design.detect, total) < _threshold(design):
         return True
     rate = design.pass_rate
     return rate is not None and _may_be_below(design, rate, total)
@@ -59,15 +59,15 @@ def _log_wealth_drop(detect: float, total: Round) -> float:
 
 
 @lru_cache(1024)
-def _bar(design: Design) -> float:
+def _threshold(design: Design) -> float:
     """Return the log wealth that clears a test case which has lost a pair.
 
     A test case that loses no pair in the first round is cleared at once: under a drop by `detect` that happens one time
     in ten at most, with the default repeats. The bar is the lowest by which both ways together clear such a drop one
     time in ten at most. It is computed for a baseline that always passes; others are cleared by mistake less often.
     """
-    lowest = bisect_left(_BARS, True, key=lambda bar: _cleared(design, bar) <= design.missed)
-    return _BARS[min(lowest, len(_BARS) - 1)]
+    lowest = bisect_left(_THRESHOLDS, True, key=lambda bar: _cleared(design, bar) <= design.missed)
+    return _THRESHOLDS[min(lowest, len(_THRESHOLDS) - 1)]
 
 
 def _cleared(design: Design, bar: float) -> float:
@@ -96,7 +96,9 @@ def _may_be_below(design: Design, rate: float, total: Round) -> bool:
     passed = total.pairs - failed
     if not failed or not lower:
         return False
-    return passed / total.pairs < rate or log_wealth(((-1.0, failed), ((1 - lower) / lower, passed))) < _bar(design)
+    return passed / total.pairs < rate or log_wealth(((-1.0, failed), ((1 - lower) / lower, passed))) < _threshold(
+        design
+    )
 
 
 def is_below(rate: float, counts: Sequence[tuple[int, int]], alpha: float) -> bool:

@@ -11,10 +11,10 @@ from math import exp
 from app.experiments.classes import class_of, improved, newly_violated
 from app.experiments.clearing import is_below
 from app.experiments.reasons import Reasons
-from app.experiments.rounds import Played, played
+from app.experiments.rounds import CaseRounds, rounds_of
+from app.experiments.sequential_test import SequentialTest
 from app.experiments.statistics import percentile
 from app.experiments.types import CaseClass, CaseTrials, Decision, Design, Trial, Undecided, Verdict
-from app.experiments.walk import Walk
 from app.experiments.watching import decide_watch
 
 
@@ -48,7 +48,7 @@ class _Experiment:
             reason=reason,
             classes=self._classes,
             regressed=self._regressed,
-            p_value=exp(-self._walk.log_wealth) if self._walk.regression else None,
+            p_value=exp(-self._test.log_wealth) if self._test.regression else None,
             targets=tuple(self._target(index, is_decided=verdict is not None) for index in range(len(self.cases))),
             detectable=self._detectable,
             blind=tuple(self._blind),
@@ -56,44 +56,48 @@ class _Experiment:
         )
 
     @cached_property
-    def _played(self) -> list[Played]:
-        return [played(self.design, case) for case in self.cases]
+    def _played(self) -> list[CaseRounds]:
+        return [rounds_of(self.design, case) for case in self.cases]
 
     @cached_property
-    def _walk(self) -> Walk:
-        """The walk through the complete rounds. With reused replays a closed test case may have complete rounds too."""
-        walk = Walk(self.design, len(self.cases))
-        while walk.verdict != "failed" and walk.next_end and not self._waiting(walk):
-            rounds = {i: case.rounds[walk.number] for i, case in enumerate(self._played) if case.has(walk.number)}
+    def _test(self) -> SequentialTest:
+        """The test after all complete rounds. Reused replays may give a test case more rounds."""
+        test = SequentialTest(self.design, len(self.cases))
+        while test.verdict != "failed" and test.next_end and not self._waiting(test):
+            rounds = {i: case.rounds[test.number] for i, case in enumerate(self._played) if case.has(test.number)}
             if not rounds:
                 break
-            walk.play(rounds)
-        return walk
+            test.add_round(rounds)
+        return test
 
-    def _waiting(self, walk: Walk) -> list[int]:
-        """Return the test cases that need the next round: open ones, or test cases that failed in their part of it."""
-        if not walk.next_end:
+    def _waiting(self, test: SequentialTest) -> list[int]:
+        """Return the indexes of the test cases that need the next round and lack trials of it.
+
+        These are open test cases, and cleared ones in which the candidate may have failed since the last round.
+        """
+        if not test.next_end:
             return []
-        lacking = ((index, case) for index, case in enumerate(self._played) if not case.has(walk.number))
-        needed = set(walk.open)
-        return [index for index, case in lacking if index in needed or self._failed_since(walk, index, case)]
+        lacking = ((index, case) for index, case in enumerate(self._played) if not case.has(test.number))
+        needed = set(test.open)
+        return [index for index, case in lacking if index in needed or self._failed_since(test, index, case)]
 
-    def _failed_since(self, walk: Walk, index: int, case: Played) -> bool:
-        """Return True if the candidate may have failed since the last round in a test case that may show it."""
-        return walk.states[index] == "clear" and bool(case.rest.feared.candidate_failures)
+    def _failed_since(self, test: SequentialTest, index: int, case: CaseRounds) -> bool:
+        """Return True if the candidate may have failed since the last round in a test case that was cleared."""
+        return test.states[index] == "clear" and bool(case.rest.worst.candidate_failures)
 
     @cached_property
     def _open(self) -> set[int]:
-        return {*self._walk.open, *self._played_next}
+        return {*self._test.open, *self._unfinished}
 
     @cached_property
-    def _played_next(self) -> frozenset[int]:
-        return frozenset(self._waiting(self._walk))
+    def _unfinished(self) -> frozenset[int]:
+        """The indexes of the test cases that need trials until the end of the next round."""
+        return frozenset(self._waiting(self._test))
 
     @cached_property
     def _classes(self) -> tuple[CaseClass, ...]:
-        shown = self._walk.regression.shown(self.design.alpha_each) if self._walk.regression else ()
-        worse = {*shown, *(i for i, case in enumerate(self.cases) if newly_violated(case))}
+        regressed = self._test.regression.regressed(self.design.alpha_each) if self._test.regression else ()
+        worse = {*regressed, *(i for i, case in enumerate(self.cases) if newly_violated(case))}
         better = self._improved
         return tuple(
             "regressed" if i in worse else "improved" if i in better else class_of(self.design, case, i in self._open)
@@ -106,11 +110,11 @@ class _Experiment:
 
     @cached_property
     def _blind(self) -> list[int]:
-        return [index for index, state in enumerate(self._walk.states) if state == "blind"]
+        return [index for index, state in enumerate(self._test.states) if state == "blind"]
 
     @property
     def _sighted(self) -> int:
-        """The number of test cases that show something: a drop, if there is one, or that the candidate is better."""
+        """The number of test cases that can show a drop, or that have got better."""
         return len(self.cases) - len(self._unseen)
 
     @property
@@ -136,7 +140,7 @@ class _Experiment:
             return self._passed()
         if self.exhausted is not None:
             return "inconclusive", self._reasons.exhausted(self.exhausted)
-        if self._walk.verdict == "inconclusive":
+        if self._test.verdict == "inconclusive":
             return "inconclusive", self._reasons.undecided(len(self._open))
         return None, None
 
@@ -147,13 +151,13 @@ class _Experiment:
         rate = self.design.pass_rate
         if rate is not None and is_below(rate, [_counts(case) for case in self.cases], self.design.alpha_each):
             return self._reasons.below(rate)
-        if self._walk.verdict == "failed":
-            return self._reasons.regressed(len(self._regressed), exp(-self._walk.log_wealth))
+        if self._test.verdict == "failed":
+            return self._reasons.regressed(len(self._regressed), exp(-self._test.log_wealth))
         return None
 
     def _obstacle(self) -> str | None:
         """Return the reason why the experiment cannot pass, whatever is played next; None if there is none."""
-        unread = [case for case, state in zip(self.cases, self._walk.states, strict=True) if state == "unread"]
+        unread = [case for case, state in zip(self.cases, self._test.states, strict=True) if state == "unread"]
         if unread:
             return self._reasons.unread(len(unread), _undecided(unread))
         if self._sighted and self._sighted >= self.design.min_sighted * len(self.cases):
@@ -162,7 +166,7 @@ class _Experiment:
 
     @property
     def _is_cleared(self) -> bool:
-        return self._walk.verdict == "passed"
+        return self._test.verdict == "passed"
 
     @property
     def _detectable(self) -> float | None:
@@ -176,8 +180,8 @@ class _Experiment:
 
     def _target(self, index: int, *, is_decided: bool) -> tuple[int, int]:
         candidate, baseline = len(self.cases[index].candidate), len(self.cases[index].baseline)
-        wanted = self._walk.next_end
-        if is_decided or wanted is None or index not in self._played_next:
+        wanted = self._test.next_end
+        if is_decided or wanted is None or index not in self._unfinished:
             return candidate, baseline
         return max(wanted, candidate), max(wanted, baseline) if self.design.has_baseline else baseline
 

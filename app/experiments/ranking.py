@@ -1,4 +1,4 @@
-"""Ranks several candidates that were compared with the same baseline, by what is shown of them."""
+"""Ranks several candidates that were compared with the same baseline, by their decisions."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _ORDER: dict[Verdict | None, int] = {"passed": 0, None: 1, "inconclusive": 1, "f
 def ranks(decisions: Sequence[Decision]) -> list[int]:
     """Return the rank of each candidate, from 1.
 
-    A verdict comes first, then the number of test cases that are proven to have got better, then the number of test
-    cases that got worse. Pass rates that prove nothing do not separate candidates: they share a rank.
+    Candidates are ordered by their verdict, then by how many test cases have provably got better (the most first), then
+    by how many have got worse. Candidates that differ only in their pass rates share a rank.
     """
-    shown = [_shown(decision) for decision in decisions]
-    ordered = sorted(shown)
-    return [1 + bisect_left(ordered, value) for value in shown]
+    keys = [_key(decision) for decision in decisions]
+    ordered = sorted(keys)
+    return [1 + bisect_left(ordered, key) for key in keys]
 
 
-def _shown(decision: Decision) -> tuple[int, int, int]:
+def _key(decision: Decision) -> tuple[int, int, int]:
     return _ORDER[decision.verdict], -decision.classes.count("improved"), decision.classes.count("regressed")

@@ -27,7 +27,7 @@ _DIGITS = 9  # kept of a log wealth, as the order of the test cases decides on t
 _SHARES_ALONE, _SHARES_TOGETHER = ([share for _, share in bets] for bets in (ALONE, TOGETHER))
 
 
-def log_bar(alpha: float) -> float:
+def log_threshold(alpha: float) -> float:
     """Return the log wealth that refutes the hypothesis, wrongly with the chance `alpha` at most."""
     return round(-log(alpha), _DIGITS)
 
@@ -55,17 +55,17 @@ class Regression:
         parts = log_mean(self._wealth, self._weights), log_mean(self._together, _SHARES_TOGETHER)
         return round(log_mean(parts, (self._share_alone, 1 - self._share_alone)), _DIGITS)
 
-    def shown(self, alpha: float) -> tuple[int, ...]:
+    def regressed(self, alpha: float) -> tuple[int, ...]:
         """Return the indexes of the test cases that got worse; the chance that any did not is at most `alpha`.
 
         A test case is shown if the weighted mean over every set of test cases that contains it is high enough: the
         closure principle, Vovk and Wang (2021), section 6. The lowest mean is that with all test cases of a wealth
         below the mean.
         """
-        bar = log_bar(alpha * self._share_alone)
+        bar = log_threshold(alpha * self._share_alone)
         ordered = sorted(zip(self._wealth, self._weights, range(len(self._wealth)), strict=True))
         sums = list(accumulate(ordered, _added, initial=(-inf, 0.0)))
-        return tuple(sorted(i for wealth, share, i in ordered if _least(wealth, share, ordered, sums) >= bar))
+        return tuple(sorted(i for wealth, share, i in ordered if _lowest_mean(wealth, share, ordered, sums) >= bar))
 
 
 @lru_cache(1 << 16)
@@ -97,7 +97,7 @@ def _added(sums: tuple[float, float], case: tuple[float, float, int]) -> tuple[f
     return log_mean((log_sum, wealth), (1, part)), weight + part
 
 
-def _least(
+def _lowest_mean(
     wealth: float, share: float, ordered: Sequence[tuple[float, float, int]], sums: Sequence[tuple[float, float]]
 ) -> float:
     """Return the lowest log mean over a set that contains the test case of this wealth and share.

@@ -24,10 +24,10 @@ def round_ends(least: int, most: int) -> tuple[int, ...]:
     return (*range(least, most, max(2, least)), most)
 
 
-class Played(NamedTuple):
+class CaseRounds(NamedTuple):
     """The trials of one test case: the rounds that both sides have finished, and the candidate's trials after them.
 
-    A trial of the candidate that has no partner is counted as if its partner had passed.
+    In `rest` a trial of the candidate may lack its partner, and counts as if the baseline had passed.
     """
 
     rounds: tuple[TrialBounds, ...]
@@ -38,12 +38,12 @@ class Played(NamedTuple):
         return number < len(self.rounds)
 
 
-def played(design: Design, case: CaseTrials) -> Played:
+def rounds_of(design: Design, case: CaseTrials) -> CaseRounds:
     """Return the trials of one test case by rounds."""
     there = min(len(case.candidate), len(case.baseline)) if design.has_baseline else len(case.candidate)
     ends = [0, *(end for end in round_ends(design.repeats_min, design.repeats_max) if end <= there)]
     rounds = tuple(_count(case, start, end) for start, end in pairwise(ends))
-    return Played(rounds, _count(case, ends[-1], len(case.candidate)))
+    return CaseRounds(rounds, _count(case, ends[-1], len(case.candidate)))
 
 
 def _count(case: CaseTrials, start: int, end: int) -> TrialBounds:

@@ -17,7 +17,10 @@ FRACTIONS = (0.8, 0.4)  # of the wealth, staked on every trial by `log_wealth`
 
 
 class Round(NamedTuple):
-    """The pairs of trials of one test case in one round, counted; the trials of a pair share their ordinal."""
+    """The pairs of trials of one test case in one round, counted by their outcomes.
+
+    A pair is a trial of the candidate and the trial of the baseline with the same ordinal.
+    """
 
     lost: int = 0  # the candidate failed, the baseline passed
     gained: int = 0  # the candidate passed, the baseline failed
@@ -46,14 +49,15 @@ class Round(NamedTuple):
 
 
 class TrialBounds(NamedTuple):
-    """The pairs of trials of one test case, counted twice, as a trial may need review or be void.
+    """The pairs of trials of one test case, counted twice, because a trial may need review or be void.
 
-    `shown` is the best case for the candidate: its undecided trials pass and those of the baseline fail. `feared` is
-    the worst case. What fails the candidate must be shown; what passes it must hold even for what is feared.
+    `best` is the best case for the candidate: its undecided trials pass, and undecided trials of the baseline fail.
+    `worst` is the worst case for the candidate. A candidate fails only by what holds in the best case, and passes only
+    by what holds in the worst case.
     """
 
-    shown: Round = Round()
-    feared: Round = Round()
+    best: Round = Round()
+    worst: Round = Round()
 
     @classmethod
     def decided(cls, counted: Round) -> TrialBounds:
@@ -63,10 +67,10 @@ class TrialBounds(NamedTuple):
     @property
     def undecided(self) -> int:
         """The candidate's undecided trials."""
-        return self.feared.candidate_failures - self.shown.candidate_failures
+        return self.worst.candidate_failures - self.best.candidate_failures
 
     def plus(self, other: TrialBounds) -> TrialBounds:
-        return TrialBounds(self.shown.plus(other.shown), self.feared.plus(other.feared))
+        return TrialBounds(self.best.plus(other.best), self.worst.plus(other.worst))
 
 
 @lru_cache(1 << 16)

@@ -1,7 +1,8 @@
 """Decides which sentences of a prompt are guarded by tests, or returns the replays that are needed next.
 
 Each mutant of a sentence is compared with the text by the sequential test of experiments (`app.experiments.decision`).
-One test after another is given a part of the chance of an error, so the parts of a sentence add up to it.
+A mutant is tested on the first test cases, and then on the others. Each of these tests gets an equal part of the chance
+`alpha` of a mistake, so that all tests of a sentence together have that chance.
 """
 
 from __future__ import annotations
@@ -32,7 +33,10 @@ class MutantTrials:
 
 
 class Want(NamedTuple):
-    """The numbers of trials that a mutant and the text need on a test case; all three are counted from 0."""
+    """How many trials a mutant and the text itself (`baseline`) need in all on a test case.
+
+    `mutant` is the index of the mutant, and `case` the index of the test case in the mutant's playing order.
+    """
 
     mutant: int
     case: int
@@ -44,9 +48,10 @@ class Want(NamedTuple):
 class SentenceDecision:
     """What the tests show about a sentence; `state` is None as long as trials are `wanted`.
 
-    Of a guarded sentence, `mutant` is the index of the one that failed, `cases` has the indexes of the tests that
-    failed, and `p_value` is the chance of such a difference between equal texts, at most. `cases` is empty if only all
-    tests together show it. Of other sentences, `cases` are those in which an answer changed without the sentence.
+    For a guarded sentence, `mutant` is the index of the mutant that failed, `cases` has the indexes of the test cases
+    that failed, and `p_value` is at most the chance of such a difference between equal texts. `cases` is empty if only
+    all test cases together show the failure. For other sentences, `cases` has the indexes of the test cases in which an
+    answer changed without the sentence.
     """
 
     state: State | None
@@ -64,19 +69,19 @@ def decide_sentence(design: Design, mutants: Sequence[MutantTrials]) -> Sentence
     """
     undecided = False
     changed: frozenset[int] = frozenset()
-    parts = len(mutants) * (1 if len(mutants[0].cases) <= FIRST_CASES else 2)
-    each = replace(design, alpha=design.alpha / parts)
+    tests = len(mutants) * (1 if len(mutants[0].cases) <= FIRST_CASES else 2)
+    design_of_test = replace(design, alpha=design.alpha / tests)
     for index, mutant in enumerate(mutants):
-        seen = False
-        for begin, decision in _decisions(each, mutant.cases):
+        is_tested = False
+        for begin, decision in _decisions(design_of_test, mutant.cases):
             if decision.verdict is None:
                 return SentenceDecision(None, wanted=list(_wanted(index, mutant, begin, decision)))
             if decision.verdict == "failed":
                 cases = [begin + case for case in decision.regressed]
                 return SentenceDecision("guarded", mutant=index, cases=cases, p_value=decision.p_value)
             undecided = undecided or decision.verdict == "inconclusive"
-            seen = True
-        if mutant.operator == "without" and seen:
+            is_tested = True
+        if mutant.operator == "without" and is_tested:
             changed = mutant.changed
             if not changed and not undecided:
                 return SentenceDecision("inert")
@@ -84,16 +89,14 @@ def decide_sentence(design: Design, mutants: Sequence[MutantTrials]) -> Sentence
 
 
 def _decisions(design: Design, cases: Sequence[CaseTrials]) -> Iterator[tuple[int, Decision]]:
-    """Yield the decisions on the first test cases and on the others, each with the index of its first one.
-
-    A test case that the text itself violates can't show anything by a violation.
-    """
+    """Yield the decision on the first test cases and that on the others, each with the index of its first test case."""
     for begin, part in ((0, cases[:FIRST_CASES]), (FIRST_CASES, cases[FIRST_CASES:])):
         if part:
-            yield begin, decide(design, [_fair(case) for case in part])
+            yield begin, decide(design, [_without_known_violations(case) for case in part])
 
 
-def _fair(case: CaseTrials) -> CaseTrials:
+def _without_known_violations(case: CaseTrials) -> CaseTrials:
+    """Return the trials without violations of the mutant if the text itself has violations in this test case."""
     if not any(trial.violated for trial in case.baseline):
         return case
     return replace(case, candidate=[replace(trial, violated=False) for trial in case.candidate])

@@ -16,7 +16,7 @@ from app.audit.tokens import TextPiece, values_of
 from app.guard.sentences import PLACEHOLDER, Sentence
 
 Operator = Literal["without", "turned", "weaker", "number", "model"]
-"""How a mutant is made; those of `model` are proposed by one (`app.guard.proposals`)."""
+"""How a mutant is made. A model proposes the mutants of `model` (`app.guard.proposals`)."""
 _DIGITS_MAX = 15
 # Operators change words of this part of a long sentence. All are removed with the sentence.
 _READ_MAX = 4_000
@@ -39,6 +39,10 @@ class Mutant:
         return text[: self.begin] + self.by + text[self.end :]
 
 
+SentenceChange = tuple[int, int, str]
+"""The begin and the end of the characters of a sentence that are replaced, and what replaces them."""
+
+
 def mutants(text: str, sentences: list[Sentence]) -> list[Mutant]:
     """Return the mutants of each sentence, the one without it first."""
     language = language_of(text)
@@ -50,16 +54,16 @@ def _of_sentence(text: str, sentence: Sentence, language: LanguageWords | None) 
     yield Mutant(sentence.number, "without", begin, end, "")
     read = sentence.piece.text[:_READ_MAX]
     changes = _changes(read, language)
-    held = [place.span() for place in PLACEHOLDER.finditer(read)]
+    placeholders = [place.span() for place in PLACEHOLDER.finditer(read)]
     for operator, change in changes.items():
-        if change is None or any(change[0] < last and first < change[1] for first, last in held):
+        if change is None or any(change[0] < last and first < change[1] for first, last in placeholders):
             continue
         at = sentence.piece.begin
         yield Mutant(sentence.number, operator, at + change[0], at + change[1], change[2])
 
 
-def _changes(sentence: str, language: LanguageWords | None) -> dict[Operator, tuple[int, int, str] | None]:
-    """Return the change of each operator. If two change the same word, the one that turns it shows more."""
+def _changes(sentence: str, language: LanguageWords | None) -> dict[Operator, SentenceChange | None]:
+    """Return the change of each operator. If two operators change the same word, only `turned` does."""
     number = _other_number(sentence)
     if language is None:
         return {"number": number}
@@ -71,7 +75,10 @@ def _changes(sentence: str, language: LanguageWords | None) -> dict[Operator, tu
 
 
 def _removed(text: str, piece: TextPiece) -> tuple[int, int]:
-    """Return what to remove with a sentence: the blanks after it, or the mark and the end of its line."""
+    """Return the begin and end of what is removed with a sentence.
+
+    These are the blanks after it. For a sentence that is a whole line, these are the mark of a list and the line break.
+    """
     begin, end = piece.begin, piece.end
     line = _line_begin(text, begin)
     if line is not None and text[end : end + 1] in ("", "\n"):
@@ -89,7 +96,7 @@ def _line_begin(text: str, at: int) -> int | None:
     return at if at == 0 or text[at - 1] == "\n" else None
 
 
-def _turned(sentence: str, language: LanguageWords) -> tuple[int, int, str] | None:
+def _turned(sentence: str, language: LanguageWords) -> SentenceChange | None:
     """Return the change that removes a negation, or adds one if the sentence has none."""
     if change := _exchanged(sentence, language.form_by_negation, language.negation_pattern):
         return change
@@ -98,8 +105,11 @@ def _turned(sentence: str, language: LanguageWords) -> tuple[int, int, str] | No
     return _exchanged(sentence, language.negation_by_form, language.form_pattern)
 
 
-def _exchanged(sentence: str, forms: Mapping[str, str], pattern: re.Pattern[str]) -> tuple[int, int, str] | None:
-    """Return the change of the first of these forms; None if there is none, or if the case of its letters matters."""
+def _exchanged(sentence: str, forms: Mapping[str, str], pattern: re.Pattern[str]) -> SentenceChange | None:
+    """Return the change of the first match of `pattern` to its form in `forms`, with the same first letter's case.
+
+    Returns None without a match, and for a sentence that changes its length in lower case.
+    """
     lowered = sentence.lower()
     if len(lowered) != len(sentence):
         return None
@@ -111,7 +121,7 @@ def _exchanged(sentence: str, forms: Mapping[str, str], pattern: re.Pattern[str]
     return found.start(), found.end(), by[0].upper() + by[1:] if first.isupper() else by
 
 
-def _other_number(sentence: str) -> tuple[int, int, str] | None:
+def _other_number(sentence: str) -> SentenceChange | None:
     """Return the change of the first number: twice as high if it only has digits, else with another first digit."""
     for value in values_of(sentence):
         if value.kind != "number":

@@ -12,9 +12,9 @@ from math import comb
 
 from app.experiments.rounds import round_ends
 from app.experiments.sequential import Round, TrialBounds
+from app.experiments.sequential_test import SequentialTest
 from app.experiments.statistics import default_repeats
 from app.experiments.types import Design, Verdict
-from app.experiments.walk import Walk
 
 ALPHA = 0.05
 MIN_SIGHTED = 0.5
@@ -47,13 +47,13 @@ def simulate(plan: Design, rates: Sequence[Rates], experiments: int) -> Tally:
 
 
 def _play(plan: Design, rates: Sequence[Rates], draw: Callable[[], float]) -> tuple[Verdict, float]:
-    walk, played, end = Walk(plan, len(rates)), 0, 0
-    while (verdict := walk.verdict) is None:
-        pairs, end = (walk.next_end or 0) - end, walk.next_end or 0
-        rounds = {index: TrialBounds.decided(_draw(pairs, rates[index], draw)) for index in walk.open}
+    test, played, end = SequentialTest(plan, len(rates)), 0, 0
+    while (verdict := test.verdict) is None:
+        pairs, end = (test.next_end or 0) - end, test.next_end or 0
+        rounds = {index: TrialBounds.decided(_draw(pairs, rates[index], draw)) for index in test.open}
         played += pairs * len(rounds)
-        walk.play(rounds)
-    too_blind = verdict == "passed" and walk.states.count("blind") > len(rates) * (1 - MIN_SIGHTED)
+        test.add_round(rounds)
+    too_blind = verdict == "passed" and test.states.count("blind") > len(rates) * (1 - MIN_SIGHTED)
     return "inconclusive" if too_blind else verdict, played / len(rates)
 
 
@@ -109,14 +109,14 @@ def exactly(plan: Design, failure_rate: float, cases: int) -> Tally:
     return tally
 
 
-def _replayed(plan: Design, failures: Sequence[int], cases: int) -> Walk:
-    walk, start = Walk(plan, cases), 0
+def _replayed(plan: Design, failures: Sequence[int], cases: int) -> SequentialTest:
+    test, start = SequentialTest(plan, cases), 0
     for failed in failures:
-        pairs, start = (walk.next_end or 0) - start, walk.next_end or 0
-        others = range(1, cases) if walk.number == 0 else ()
+        pairs, start = (test.next_end or 0) - start, test.next_end or 0
+        others = range(1, cases) if test.number == 0 else ()
         rounds = {0: Round(lost=failed, passed=pairs - failed), **{i: Round(passed=pairs) for i in others}}
-        walk.play({index: TrialBounds.decided(counted) for index, counted in rounds.items()})
-    return walk
+        test.add_round({index: TrialBounds.decided(counted) for index, counted in rounds.items()})
+    return test
 
 
 def _binomial(trials: int, rate: float) -> list[float]:

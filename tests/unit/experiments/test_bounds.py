@@ -31,7 +31,7 @@ def test_which_test_cases_got_worse_is_found_in_steps_that_grow_with_their_numbe
 ) -> None:
     def prepare(cases: int) -> Callable[[], object]:
         regression = Regression([round_of(n) for n in range(cases)])
-        return lambda: regression.shown(0.05)
+        return lambda: regression.regressed(0.05)
 
     assert growth_of(prepare, SIZE, calls_of) < LINEAR
 

@@ -71,14 +71,14 @@ def test_the_order_of_the_test_cases_changes_nothing(first: list[Round], shuffle
     bets, moved = Regression(first), Regression([first[i] for i in order])
 
     assert moved.log_wealth() == pytest.approx(bets.log_wealth(), abs=1e-9)
-    assert {order[i] for i in moved.shown(0.3)} == set(bets.shown(0.3))
+    assert {order[i] for i in moved.regressed(0.3)} == set(bets.regressed(0.3))
 
 
 @given(cases)
 def test_test_cases_that_are_shown_to_be_worse_fail_the_whole(first: list[Round]) -> None:
     bets = Regression(first)
 
-    assert not bets.shown(0.3) or bets.log_wealth() >= -log(0.3) - 1e-9
+    assert not bets.regressed(0.3) or bets.log_wealth() >= -log(0.3) - 1e-9
 
 
 @given(cases)
@@ -86,7 +86,7 @@ def test_a_test_case_is_shown_only_if_every_set_that_holds_it_refutes(first: lis
     bets = Regression(first)
     bar = 1 / (0.3 * bets._share_alone)
 
-    shown = bets.shown(0.3)
+    shown = bets.regressed(0.3)
 
     for i in range(len(first)):
         sets = [s for size in range(len(first)) for s in combinations(range(len(first)), size + 1) if i in s]
@@ -112,4 +112,4 @@ def test_a_small_drop_everywhere_is_found_though_no_single_test_case_shows_it() 
     bets = Regression([Round(lost=1, passed=3)] * 9)
 
     assert bets.log_wealth() >= -log(0.05)
-    assert bets.shown(0.05) == ()
+    assert bets.regressed(0.05) == ()

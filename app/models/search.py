@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import reduce
 from itertools import groupby
 from operator import itemgetter, or_
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import (
     Column,
@@ -38,7 +38,7 @@ from app.models.base import OPTIONS, BigInt, metadata, new_table, no_index
 from app.models.compression import Compressed, compress_all, decompress, raw_of
 from app.models.spans import TurnKey
 from app.models.turns import turns
-from app.search.blocks import ALL_TURNS, BUCKETS_PER_BLOCK, TURNS_PER_BLOCK
+from app.search.blocks import ALL_TURNS, BUCKETS_PER_BLOCK, TURNS_PER_BLOCK, TurnSet
 
 # The key is the order in which a search reads: all blocks of a bucket, newest first.
 search_words = Table(
@@ -64,22 +64,24 @@ search_waiting = new_table(
     Index("ix_search_waiting_project_id_block", "project_id", "block"),
 )
 
-EVERYTHING = (0, 0)
-"""The project and block of a row that means all stored turns."""
-
 _T, _W, _Q = turns.c, search_words.c, search_waiting.c
 _BLOCK = _T.id // TURNS_PER_BLOCK
 _RAW = raw_of(_W.words)
 _SIZES = select(_W.block, func.length(_RAW))
 STORED_AT_ONCE = 1024 * 1024
 """Stored bytes of buckets that a search has in memory at once. A larger bucket is read by itself."""
-Block = tuple[int, int]
-"""A project and a block of its turns."""
+
+
+class BlockKey(NamedTuple):
+    """A project and the number of a block of its turns; see `EVERYTHING`."""
+
+    project_id: int
+    number: int
 
 
 @dataclass(frozen=True, slots=True)
 class IndexedTurn:
-    """A turn with its place in the index."""
+    """A turn that the index has, or will have."""
 
     id: int
     prompt_id: int
@@ -91,28 +93,35 @@ class IndexedTurn:
         return (self.prompt_id, self.trace_id)
 
     @property
-    def place(self) -> tuple[int, int]:
-        """The block, and the index of the turn in it."""
-        return divmod(self.id, TURNS_PER_BLOCK)
+    def block(self) -> int:
+        """The number of the turn's block in its project."""
+        return self.id // TURNS_PER_BLOCK
+
+    @property
+    def index(self) -> int:
+        """The index of the turn in its block, which is its bit in a `TurnSet`."""
+        return self.id % TURNS_PER_BLOCK
 
 
+EVERYTHING = BlockKey(0, 0)
+"""The key of a waiting row that means all blocks of all projects."""
 _TURN = select(*queries.columns_of(IndexedTurn, turns))
 
 
-class _SetOf(FunctionElement[int]):
-    """The set of a group's turns of one block, by their ids, as a signed number."""
+class _TurnSetOf(FunctionElement[int]):
+    """In SQL: the `TurnSet` of the ids of a group, which are of one block, as a signed number."""
 
     type = BigInt
     inherit_cache = True
 
 
-@compiles(_SetOf)
-def _bit_or(element: _SetOf, compiler: SQLCompiler, **options: Any) -> str:
+@compiles(_TurnSetOf)
+def _bit_or(element: _TurnSetOf, compiler: SQLCompiler, **options: Any) -> str:
     return f"CAST(BIT_OR(1 << ({compiler.process(element.clauses, **options)} & {TURNS_PER_BLOCK - 1})) AS SIGNED)"
 
 
-@compiles(_SetOf, "sqlite")
-def _sum(element: _SetOf, compiler: SQLCompiler, **options: Any) -> str:
+@compiles(_TurnSetOf, "sqlite")
+def _sum(element: _TurnSetOf, compiler: SQLCompiler, **options: Any) -> str:
     # SQLite has no BIT_OR. The sum is the same, because the turns of a group differ.
     return f"SUM(1 << ({compiler.process(element.clauses, **options)} % {TURNS_PER_BLOCK}))"
 
@@ -120,18 +129,18 @@ def _sum(element: _SetOf, compiler: SQLCompiler, **options: Any) -> str:
 _OF_BATCH = (_T.project_id == bindparam("project_id"), _T.batch_id == bindparam("batch_id"))
 _NOTE_BATCH = insert(search_waiting).from_select(
     ["project_id", "block", "turns"],
-    select(_T.project_id, _BLOCK, _SetOf(_T.id)).where(*_OF_BATCH).group_by(_T.project_id, _BLOCK),
+    select(_T.project_id, _BLOCK, _TurnSetOf(_T.id)).where(*_OF_BATCH).group_by(_T.project_id, _BLOCK),
 )
 
 
 def note_batch(connection: Connection, *, project_id: int, batch_id: int) -> None:
-    """Note the turns that a batch has written."""
+    """Note that the index must read the turns that a batch has written."""
     connection.execute(_NOTE_BATCH, {"project_id": project_id, "batch_id": batch_id})
 
 
 def note_turns(connection: Connection, *, project_id: int, turn_ids: Iterable[int]) -> None:
-    """Note turns that change or are removed."""
-    blocks: dict[int, int] = defaultdict(int)
+    """Note that the index must read turns again, because they change or are removed."""
+    blocks: dict[int, TurnSet] = defaultdict(int)
     for id_ in turn_ids:
         blocks[id_ // TURNS_PER_BLOCK] |= 1 << id_ % TURNS_PER_BLOCK
     rows = [{"project_id": project_id, "block": block, "turns": _signed(blocks[block])} for block in sorted(blocks)]
@@ -139,19 +148,19 @@ def note_turns(connection: Connection, *, project_id: int, turn_ids: Iterable[in
         connection.execute(insert(search_waiting), rows)
 
 
-def note_block(connection: Connection, block: Block) -> None:
+def note_block(connection: Connection, block: BlockKey) -> None:
     """Note all turns of a block, unless they are noted already."""
-    of_block = select(literal(1)).where(_Q.project_id == block[0], _Q.block == block[1], _Q.turns.is_(None))
+    of_block = select(literal(1)).where(_Q.project_id == block.project_id, _Q.block == block.number, _Q.turns.is_(None))
     if connection.scalar(of_block.limit(1)) is None:
-        connection.execute(insert(search_waiting), {"project_id": block[0], "block": block[1]})
+        connection.execute(insert(search_waiting), {"project_id": block.project_id, "block": block.number})
 
 
-def _signed(turns: int) -> int:
+def _signed(turns: TurnSet) -> int:
     return turns - (1 << TURNS_PER_BLOCK) if turns >> (TURNS_PER_BLOCK - 1) else turns
 
 
 def note_traces(connection: Connection, *, project_id: int, keys: Sequence[TurnKey]) -> None:
-    """Note the blocks of these turns if they are stored."""
+    """Note that the index must read these turns again, if they are stored."""
     turn_ids: list[int] = []
     for prompt_id, of_prompt_keys in groupby(sorted(keys), key=itemgetter(0)):
         for piece in queries.pieces([trace_id for _, trace_id in of_prompt_keys]):
@@ -172,9 +181,9 @@ def next_waiting(connection: Connection, project_id: int, *, after: int) -> int 
     return connection.scalar(first) if block is None else block
 
 
-def waiting_of(connection: Connection, block: Block) -> tuple[list[int], int]:
-    """Return the ids of the rows of a block, and the set of its waiting turns."""
-    of_block = select(_Q.id, _Q.turns).where(_Q.project_id == block[0], _Q.block == block[1])
+def waiting_of(connection: Connection, block: BlockKey) -> tuple[list[int], TurnSet]:
+    """Return the ids of the waiting rows of a block, and the set of its waiting turns."""
+    of_block = select(_Q.id, _Q.turns).where(_Q.project_id == block.project_id, _Q.block == block.number)
     rows = connection.execute(of_block).all()
     turns = reduce(or_, (ALL_TURNS if row.turns is None else row.turns & ALL_TURNS for row in rows), 0)
     return sorted(row.id for row in rows), turns
@@ -192,19 +201,24 @@ def _take(connection: Connection, project_id: int, ids: Sequence[int]) -> bool:
 
 def note_everything(connection: Connection, *, ids: Sequence[int]) -> None:
     """Replace the rows `ids` of EVERYTHING by a row for each block."""
-    if _take(connection, EVERYTHING[0], ids):
+    if _take(connection, EVERYTHING.project_id, ids):
         stored = select(_T.project_id, _BLOCK.label("block")).distinct().order_by("block")
         connection.execute(insert(search_waiting).from_select(["project_id", "block"], stored))
 
 
-def turns_of_block(connection: Connection, block: Block) -> list[IndexedTurn]:
+def turns_of_block(connection: Connection, block: BlockKey) -> list[IndexedTurn]:
     project_id, number = block
     of_block = _T.id.between(number * TURNS_PER_BLOCK, number * TURNS_PER_BLOCK + TURNS_PER_BLOCK - 1)
     return queries.list_rows(connection, IndexedTurn, _TURN.where(of_block, _T.project_id == project_id))
 
 
 def put(
-    connection: Connection, block: Block, buckets: Mapping[int, bytes], *, waiting_ids: Sequence[int], left: int = 0
+    connection: Connection,
+    block: BlockKey,
+    buckets: Mapping[int, bytes],
+    *,
+    waiting_ids: Sequence[int],
+    left: TurnSet = 0,
 ) -> bool:
     """Replace buckets of a block, unless another process has done so since its `waiting_ids` were read.
 
@@ -224,9 +238,9 @@ def put(
     return True
 
 
-def stored_buckets(connection: Connection, block: Block) -> dict[int, bytes | None]:
+def stored_buckets(connection: Connection, block: BlockKey) -> dict[int, bytes | None]:
     """Return the buckets of a block, None for one that is damaged."""
-    of_block = (_W.project_id == block[0], _W.bucket.in_(range(BUCKETS_PER_BLOCK)), _W.block == block[1])
+    of_block = (_W.project_id == block.project_id, _W.bucket.in_(range(BUCKETS_PER_BLOCK)), _W.block == block.number)
     return {bucket: _readable(words) for bucket, words in connection.execute(select(_W.bucket, _RAW).where(*of_block))}
 
 
@@ -246,11 +260,11 @@ def clear(connection: Connection, *, limit: int) -> int:
         of_bucket = (_W.project_id == first.project_id, _W.bucket == first.bucket)
         blocks = list(connection.scalars(select(_W.block).where(*of_bucket).order_by(_W.block).limit(limit)))
         return connection.execute(delete(search_words).where(*of_bucket, _W.block.in_(blocks))).rowcount
-    ids = list(connection.scalars(select(_Q.id).where(_Q.project_id != EVERYTHING[0]).limit(limit)))
+    ids = list(connection.scalars(select(_Q.id).where(_Q.project_id != EVERYTHING.project_id).limit(limit)))
     removed = connection.execute(delete(search_waiting).where(_Q.id.in_(ids))).rowcount
     if not removed:
-        project_id, block = EVERYTHING
-        missing = select(literal(project_id), literal(block)).where(~exists().where(_Q.project_id == project_id))
+        project_id, number = EVERYTHING
+        missing = select(literal(project_id), literal(number)).where(~exists().where(_Q.project_id == project_id))
         connection.execute(insert(search_waiting).from_select(["project_id", "block"], missing))
     return removed
 

@@ -30,13 +30,13 @@ class Term:
 
     @property
     def line(self) -> str:
-        """The term as it occurs in a text with one word per line: see `_lines`."""
+        """The words of the term, one per line. A text matches if its `_lines` contain this."""
         return "\n" + "\n".join(self.words) + ("" if self.prefix else "\n")
 
 
 @dataclass(frozen=True)
 class Query:
-    """Terms that a turn must all have, and terms that it must not have; `text` is the query as it was written."""
+    """A query: a turn must have all terms but the excluded ones, and none of these. `text` is the query as written."""
 
     text: str
     terms: tuple[Term, ...]
@@ -61,9 +61,9 @@ class Query:
         return not missing
 
     def places_in(self, text: str, *, reach: int | None = None) -> list[tuple[int, int]]:
-        """Return the places of the query's words in the text, in order: each with its first character and its end.
+        """Return where the text has words of the query: the first character and the end of each place, in order.
 
-        With `reach` only places within this number of words from the first one.
+        With `reach`, only places within this number of words after the first place are returned.
         """
         wanted, parts = {term.line for term in self.wanted}, list(parts_of(text))
         lines = _lines(word for part in parts for word in part.words)
@@ -71,10 +71,10 @@ class Query:
         if not firsts:
             return []
         if reach is not None:
-            # Words are placed from the part that has the first one: all words of that part, and `reach` more.
+            # Placing words is slow, so only those of the part with the first match are placed, and `reach` more.
             counts = list(accumulate(len(part.words) for part in parts))
-            near = bisect_right(counts, lines.count("\n", 0, min(firsts)))
-            parts, reach = parts[near:], reach + len(parts[near].words)
+            first_part = bisect_right(counts, lines.count("\n", 0, min(firsts)))
+            parts, reach = parts[first_part:], reach + len(parts[first_part].words)
         words = list(islice((word for part in parts for word in part.placed_words()), reach))
         lines, starts = _lines(word.text for word in words), _line_starts(words)
         places: list[tuple[int, int]] = []
@@ -83,22 +83,23 @@ class Query:
                 places[-1] = (places[-1][0], max(end, places[-1][1]))
             else:
                 places.append((start, end))
-        # The words occur only in the folded text, in which a character between two words became a letter. Show where
-        # the part with them begins.
+        # No place: the words match only in the folded text, in which a character between two words became a letter. So
+        # the place is the beginning of the part that has them.
         return places or [(parts[0].start, parts[0].start)]
 
 
 def _lines(words: Iterable[str]) -> str:
-    """Return a text of a word a line, in which a term is found as fast as Python finds any text."""
+    """Return the words one per line. Looking for a term in this is a search for a text, which is fast in Python."""
     return "\n" + "\n".join(words) + "\n"
 
 
 def _line_starts(words: Sequence[Word]) -> list[int]:
-    """Return where the line break before each word is in the lines of the words."""
+    """Return the index of the line break before each word in the `_lines` of the words."""
     return list(accumulate((len(word.text) + 1 for word in words), initial=0))
 
 
 def _places(line: str, lines: str, starts: Sequence[int], words: Sequence[Word]) -> Iterator[tuple[int, int]]:
+    """Yield where a term's `line` is in the text of `words`; `lines` and `starts` are made of these words."""
     length = line.rstrip("\n").count("\n")
     at = lines.find(line)
     while at >= 0:
@@ -108,7 +109,7 @@ def _places(line: str, lines: str, starts: Sequence[int], words: Sequence[Word])
 
 
 def parse(text: str) -> Query:
-    """Return the query that a text is; raises `Invalid` without a word to look for, or with too many."""
+    """Return the query in a text. Raises `Invalid` if it has no word to look for, or more than `WORDS_MAX`."""
     terms = tuple(term for part in _PART.findall(text) if (term := _term(*part)))
     if all(term.excluded for term in terms):
         raise Invalid("Give at least one word to look for.")
@@ -119,7 +120,8 @@ def parse(text: str) -> Query:
 
 def _term(minus: str, phrase: str, word: str) -> Term | None:
     words = words_of(phrase or word)
-    # In a longer run of the text, the last character of a run of pairs is the beginning of another pair.
+    # A run of characters without spaces ends with a single character (see `_split` in `words.py`). In a text with a
+    # longer run, this character begins another pair, so the query must not ask for it.
     if len(words) > 1 and len(words[-1]) == 1 and words[-2][1:] == words[-1] and is_unspaced(words[-2]):
         words.pop()
     if not words:

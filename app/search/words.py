@@ -16,15 +16,15 @@ from app.values.unicode import JOINING, folded, folded_pieces, nfkc
 WORD_MAX = 64
 """Characters of a word that count."""
 DATA_MIN, DATA_LINE_MIN, DATA_WORD = 128, 60, 16
-"""When a run of ASCII letters, digits and the signs + / - _ = is data such as Base64, and not words.
+"""The limits by which a run of ASCII letters, digits and the signs + / - _ = is data such as Base64, and not words.
 
-It has at least DATA_MIN characters in lines of at least DATA_LINE_MIN, and at least DATA_WORD characters for each sign:
-paths and names have more signs.
+Data has at least DATA_MIN characters, in lines of at least DATA_LINE_MIN characters. It has at most one sign for each
+DATA_WORD characters; paths and names have more.
 """
 PIECE = 4 * 1024
 """Characters of a text that are split into words at once; the piece goes on to the end of its last word."""
 GROWTH_MAX, GROWTH_OF_SHORT = 2, 64
-"""A text is read until its folded form has GROWTH_MAX times its length and GROWTH_OF_SHORT more characters."""
+"""Folding can make a text longer. At most GROWTH_MAX * length + GROWTH_OF_SHORT folded characters are read."""
 
 # Thai, Lao, Burmese, Khmer, Chinese and Japanese are written without spaces between words.
 _UNSPACED = (
@@ -37,7 +37,7 @@ _SIGNS = "\u0300-\u036f\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0670\u0900-\u096
 # ASCII text by letters and digits in lower case, with a space for anything else: faster than a pattern.
 _ASCII = "".join(chr(code).lower() if chr(code).isalnum() else " " for code in range(128))
 _RUN = re.compile(rf"[{_UNSPACED}]+|(?:[^\W_{_UNSPACED}]|[{_SIGNS}])+")
-# What may become letters when it is folded, such as the sign of kilograms, is in a run here.
+# As `_RUN`, but in texts that are not folded: a character that folding may turn into letters, such as ㎏, is in a run.
 _PLACED_RUN = re.compile(rf"[{_UNSPACED}\u3099\u309a]+|[^{_UNSPACED}\x00-/:-@\[-`{{-\x7f\s«»‒-‖‘-‟•、。]+")
 _FIRST_UNSPACED = re.compile(rf"[{_UNSPACED}]")
 _BETWEEN_RUNS = re.compile(rf"[^\w{_UNSPACED}{_SIGNS}]|_")
@@ -54,7 +54,7 @@ class Word(NamedTuple):
 
 
 def is_unspaced(word: str) -> bool:
-    """Return whether a word is of a script without spaces: a pair of its characters, or the last one of a run."""
+    """Return whether a word is of a script without spaces. Such a word is a pair of characters, or a single one."""
     return _FIRST_UNSPACED.match(word) is not None
 
 
@@ -78,9 +78,9 @@ def placed_words(text: str) -> Iterator[Word]:
 
 
 class TextPart(NamedTuple):
-    """Some of the characters of a text, and where they begin. No word is in two parts.
+    """A part of a text: `text` begins at the index `start` of the whole text. No word is in two parts.
 
-    `words` are words of the folded form, of which `length` characters are read.
+    `words` are the words of the first `length` characters of the folded part.
     """
 
     start: int
@@ -97,7 +97,7 @@ class TextPart(NamedTuple):
             form = _folded(run[0], left)
             left -= len(form)
             begin, end = self.start + run.start(), self.start + run.end()
-            # Folding may change the length of a run, as of ß: then its words are at all of it.
+            # Folding may change the length of a run, for example by ß. Its words are then placed at the whole run.
             grown = len(form) != len(run[0])
             for inner in _RUN.finditer(form):
                 for word, index in _split(inner[0]):
@@ -123,20 +123,20 @@ def parts_of(text: str) -> Iterator[TextPart]:
 
 
 def _part_end(text: str, begin: int) -> int:
-    """Return the first place from `begin` on that no word is across."""
+    """Return the first index from `begin` on at which no word continues."""
     between = _BETWEEN_RUNS.finditer(text, begin)
     return next((match.start() for match in between if _separates_words(match[0])), len(text))
 
 
 @lru_cache(4096)
 def _separates_words(char: str) -> bool:
-    """Return whether a character stays between words in the form of the text that words are taken from."""
+    """Return whether a character separates words, also in the folded form of the text."""
     form = nfkc(folded(char))
     return form[0] not in JOINING and not any(map(combining, form)) and all(map(_BETWEEN_RUNS.match, form))
 
 
 def _without_data(text: str) -> str:
-    """Return the text, of the same length, with spaces for data, in which no one looks for words."""
+    """Return the text with spaces in the place of data such as Base64; the length is the same."""
     return _DATA.sub(_spaces_for_data, text) if len(text) >= DATA_MIN else text
 
 
@@ -147,7 +147,7 @@ def _spaces_for_data(run: re.Match[str]) -> str:
 
 
 def _folded(text: str, length: int) -> str:
-    """Return the first characters of a text without regard to case, about so many, as characters may grow 18-fold."""
+    """Return the folded form of a text, cut off after about `length` characters: a character may become 18."""
     forms, left = list[str](), length
     for form in folded_pieces(text):
         forms.append(form[:left])
@@ -158,7 +158,7 @@ def _folded(text: str, length: int) -> str:
 
 
 def _split(run: str) -> Iterator[tuple[str, int]]:
-    """Yield the words of a run of letters, each with its index."""
+    """Yield the words of a run of letters, each with its index: the run, or its pairs in a script without spaces."""
     if not is_unspaced(run):
         yield run[:WORD_MAX], 0
         return

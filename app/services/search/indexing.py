@@ -14,10 +14,10 @@ from sqlalchemy import Connection
 from app.database.transactions import Database
 from app.errors import UNREADABLE
 from app.models import bulk, log_records, search, spans
-from app.models.search import Block, IndexedTurn
+from app.models.search import BlockKey, IndexedTurn
 from app.models.spans import StoredSpan, TurnKey
 from app.otlp.logs import events_of
-from app.search.blocks import ALL_TURNS, with_turns
+from app.search.blocks import ALL_TURNS, TurnSet, changed_buckets
 from app.search.words import word_set
 from app.services.search.order import BlockOrder
 from app.services.search.turn_sizes import first_spans, last_rows, sizes_of
@@ -40,14 +40,17 @@ CLEARED_AT_ONCE = 500
 
 @dataclass(slots=True)
 class ReadTurns:
-    """The words of the turns of a block that were read, with the sets of read turns and of turns not to index."""
+    """The words of turns of a block: `words` has the set of turns that have a word, by word.
 
-    read: int = 0
-    unindexed: int = 0
-    words: dict[str, int] = field(default_factory=dict)
+    `read` is the set of all turns that were read, and `unindexed` that of the turns with too many words to be indexed.
+    """
+
+    read: TurnSet = 0
+    unindexed: TurnSet = 0
+    words: dict[str, TurnSet] = field(default_factory=dict)
 
     def add(self, index: int, words: set[str] | None) -> None:
-        """Add a turn; `words` is None if they are too many."""
+        """Add the words of the turn at an index of the block; None if they are too many."""
         bit = 1 << index
         self.read |= bit
         if words is None:
@@ -74,7 +77,7 @@ class SearchIndexer:
                 return
         self.work_time.caught_up()
 
-    def note_damaged(self, block: Block) -> None:
+    def note_damaged(self, block: BlockKey) -> None:
         """Note that the words of a block must be read again."""
         self.database.retrying(partial(search.note_block, block=block))
 
@@ -93,14 +96,19 @@ class SearchIndexer:
         self.database.background.retrying(work)
         return True
 
-    def _update(self, connection: Connection, block: Block, ids: list[int], turns: int) -> Callable[[Connection], bool]:
-        """Read turns of a block; returns the function that stores their words."""
+    def _update(
+        self, connection: Connection, block: BlockKey, ids: list[int], turns: TurnSet
+    ) -> Callable[[Connection], bool]:
+        """Read the waiting turns of a block; returns the function that stores their words.
+
+        `ids` are the waiting rows of the block. If a bucket of the block is damaged, all turns of the block are read.
+        """
         buckets = search.stored_buckets(connection, block)
         stored = {bucket: lines for bucket, lines in buckets.items() if lines is not None}
         if damaged := len(stored) < len(buckets):
             turns, stored = ALL_TURNS, {}
         reading = self._read(connection, block, turns)
-        changed = with_turns(stored, reading.read, reading.words, reading.unindexed)
+        changed = changed_buckets(stored, reading.read, reading.words, reading.unindexed)
         if damaged:
             changed = dict.fromkeys(buckets, b"") | changed
         return partial(search.put, block=block, buckets=changed, waiting_ids=ids, left=turns & ~reading.read)
@@ -108,32 +116,32 @@ class SearchIndexer:
     def _clear(self) -> bool:
         return self.database.retrying(partial(search.clear, limit=CLEARED_AT_ONCE)) > 0
 
-    def _read(self, connection: Connection, block: Block, turns: int) -> ReadTurns:
-        """Read turns of a block, at least some, until their words are many or the time is used up."""
-        listed = [turn for turn in search.turns_of_block(connection, block) if turns >> turn.place[1] & 1]
-        reading = ReadTurns(read=turns & ~sum(1 << turn.place[1] for turn in listed))
-        sizes = sizes_of(connection, project_id=block[0], keys=[turn.key for turn in listed])
+    def _read(self, connection: Connection, block: BlockKey, turns: TurnSet) -> ReadTurns:
+        """Read the words of turns of a block, at least of one group, until they are many or the time is used up."""
+        listed = [turn for turn in search.turns_of_block(connection, block) if turns >> turn.index & 1]
+        reading = ReadTurns(read=turns & ~sum(1 << turn.index for turn in listed))
+        sizes = sizes_of(connection, project_id=block.project_id, keys=[turn.key for turn in listed])
         for group in in_groups(listed, sizes):
-            words = readable(partial(_words_of, connection, block[0]), block[0], group)
+            words = readable(partial(_words_of, connection, block.project_id), block.project_id, group)
             for turn in group:
                 # Turns that can't be built have no words, so that the other turns can still be indexed.
-                reading.add(turn.place[1], words.get(turn.place[1], set()))
+                reading.add(turn.index, words.get(turn.index, set()))
             if len(reading.words) >= WORDS_AT_ONCE or self.work_time.is_over:
                 break
         return reading
 
 
 def in_groups(turns: Sequence[IndexedTurn], sizes: Mapping[TurnKey, int]) -> Iterator[Sequence[IndexedTurn]]:
-    """Yield the turns in lists that fit into memory with their spans, of which `sizes` has the bytes by turn."""
+    """Yield the turns in groups that fit into memory with their spans; `sizes` has the bytes of the spans by turn."""
     return bulk.by_size(turns, lambda turn: max(sizes[turn.key], BYTES_AT_ONCE // TURNS_AT_ONCE), BYTES_AT_ONCE)
 
 
 def readable(
     read: Callable[[Sequence[IndexedTurn]], dict[K, V]], project_id: int, turns: Sequence[IndexedTurn]
 ) -> dict[K, V]:
-    """Return what `read` returns for the turns, without turns that can't be read, for example because of a bad disk.
+    """Return what `read` returns for the turns. Turns that can't be read are logged and left out.
 
-    These are logged. `project_id` is their project.
+    A turn can be unreadable because of a bad disk, for example. `project_id` is the project of the turns.
     """
     try:
         return read(turns)
@@ -147,7 +155,7 @@ def readable(
 
 def _words_of(connection: Connection, project_id: int, turns: Sequence[IndexedTurn]) -> dict[int, set[str] | None]:
     built = built_turns(connection, project_id=project_id, listed=turns)
-    return {turn.place[1]: _words_in(built.get(turn.key)) for turn in turns}
+    return {turn.index: _words_in(built.get(turn.key)) for turn in turns}
 
 
 def _words_in(turn: LoneTurn | None) -> set[str] | None:
@@ -161,9 +169,9 @@ def _words_in(turn: LoneTurn | None) -> set[str] | None:
 
 
 def built_turns(connection: Connection, *, project_id: int, listed: Sequence[IndexedTurn]) -> dict[TurnKey, LoneTurn]:
-    """Return turns built from their spans, without turns that have none: see `in_groups`.
+    """Return turns built from their spans; turns without spans are left out. `listed` is a group of `in_groups`.
 
-    Of one turn, which may be a group because it is large, only what was stored first is read.
+    A single turn may need more memory than a group may have, so only the spans that were stored first are read of it.
     """
     traces: dict[int, list[bytes]] = defaultdict(list)
     for turn in listed:

@@ -9,19 +9,19 @@ from dataclasses import dataclass, field
 from sqlalchemy import Connection
 
 from app.models import organizations, search
-from app.models.search import Block
+from app.models.search import BlockKey
 
 
 @dataclass(slots=True)
 class BlockOrder:
-    """Per round, each waiting organization gets one block read: the oldest block of one of its projects."""
+    """In each round, each organization with waiting turns gets one block: the next one of one of its projects."""
 
     _round: deque[int] = field(default_factory=deque, init=False)
-    # The last project read of each organization, and the last block read of each project.
+    # The last project of each organization, and the last block of each project, that was returned.
     _projects: dict[int, int] = field(default_factory=dict, init=False)
     _blocks: dict[int, int] = field(default_factory=dict, init=False)
 
-    def next(self, connection: Connection) -> Block | None:
+    def next(self, connection: Connection) -> BlockKey | None:
         """Return the block to read next; None if none waits."""
         block = self._of_round(connection)
         if block is None:
@@ -29,13 +29,13 @@ class BlockOrder:
             block = self._of_round(connection)
         return block
 
-    def _of_round(self, connection: Connection) -> Block | None:
+    def _of_round(self, connection: Connection) -> BlockKey | None:
         while self._round:
             project_id = self._round.popleft()
             block = search.next_waiting(connection, project_id, after=self._blocks.get(project_id, -1))
             if block is not None:
                 self._blocks[project_id] = block
-                return project_id, block
+                return BlockKey(project_id, block)
         return None
 
     def _begin(self, connection: Connection) -> None:

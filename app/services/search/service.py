@@ -14,9 +14,9 @@ from sqlalchemy import Connection
 
 from app.errors import Invalid
 from app.models import bulk, search, session_list, sessions
-from app.models.search import IndexedTurn
+from app.models.search import BlockKey, IndexedTurn
 from app.models.spans import TurnKey
-from app.search.blocks import ALL_TURNS, TURNS_PER_BLOCK, needed, turns_with, unindexed_in
+from app.search.blocks import ALL_TURNS, TURNS_PER_BLOCK, terms_by_bucket, turns_with, unindexed_in
 from app.search.query import Query, Term, parse
 from app.services.search.indexing import (
     BYTES_AT_ONCE,
@@ -122,7 +122,7 @@ class SearchService:
 
         The block is None at the end. Raises `OverBudget`.
         """
-        (bucket, terms), *others = needed(query).items()
+        (bucket, terms), *others = terms_by_bucket(query).items()
         sizes = search.blocks_of(connection, project_id=project_id, bucket=bucket, below=below, limit=limit)
         last = min(sizes) if len(sizes) == limit else None
         words = self._words(connection, project_id, bucket, sizes, budget)
@@ -199,18 +199,17 @@ class SearchService:
         listed = search.turns_of_sessions(
             connection, project_id=project_id, session_keys=session_keys, limit=SEARCHED_MAX
         )
-        sets = dict.fromkeys({turn.place[0] for turn in listed}, ALL_TURNS)
+        sets = dict.fromkeys({turn.block for turn in listed}, ALL_TURNS)
         unindexed: Sets = defaultdict(int)
         budget = WorkBudget(WORDS_MAX)
-        for bucket, terms in needed(query).items():
+        for bucket, terms in terms_by_bucket(query).items():
             sets = self._narrowed(connection, project_id, sets, bucket, terms, budget, unindexed)
         numbers: Counter[bytes] = Counter()
         candidates: dict[bytes, list[FoundTurn]] = defaultdict(list)
         for turn in listed:
             numbers[turn.session_key] += 1
-            block, index = turn.place
-            if sets.get(block, 0) >> index & 1:
-                indexed = not unindexed[block] >> index & 1
+            if sets.get(turn.block, 0) >> turn.index & 1:
+                indexed = not unindexed[turn.block] >> turn.index & 1
                 candidates[turn.session_key].append(FoundTurn(numbers[turn.session_key], turn, indexed))
         return candidates
 
@@ -249,7 +248,7 @@ class SearchService:
         """Yield the words of blocks, None for damaged ones, until they are more than the budget: see `words_in`."""
         for block, words in search.words_in(connection, project_id=project_id, bucket=bucket, sizes=sizes):
             if words is None:
-                self.indexer.note_damaged((project_id, block))
+                self.indexer.note_damaged(BlockKey(project_id, block))
             budget.spend(1 + len(words or b"") // 1024)
             yield block, words
 

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, insert, select, update
 from app.models import search, turns
 from app.models.compression import compress, decompress
 from app.models.search import IndexedTurn
-from app.search.blocks import BUCKET_BYTES, TURNS_PER_BLOCK, bucket_of, with_turns
+from app.search.blocks import BUCKET_BYTES, TURNS_PER_BLOCK, bucket_of, changed_buckets
 from app.services.search import service as traces_search
 from app.services.search.indexing import SearchIndexer
 from app.services.search.service import FoundTurn
@@ -37,7 +37,7 @@ def ask(world: World, prompt_id: int, conversation: str, text: str, times: int =
 def scattered(world: World) -> bytes:
     """The key of a session with a turn in each of many blocks, of which each has the longest words."""
     ask(world, world.prompt(), "c", "refund", times=BLOCKS)
-    lines = with_turns({}, 1, dict.fromkeys(["refund", *WORDS], 1), 0)[bucket_of("refund")]
+    lines = changed_buckets({}, 1, dict.fromkeys(["refund", *WORDS], 1), 0)[bucket_of("refund")]
     assert BUCKET_BYTES * 0.9 < len(lines) <= BUCKET_BYTES
     stored, first_block = compress(lines), 2**34 + secrets.randbelow(2**33) * BLOCKS
     table = turns.turns

@@ -29,7 +29,7 @@ from app.prices.types import CalledModel, Prices, Tariff, total
 from app.rendering.blocks import link_labels, scan
 from app.rendering.matching import Template, names_by_content, names_of
 from app.rendering.render import Placeholder, PlaceholderValue, filled_length, to_xml
-from app.search.blocks import needed, turns_with, unindexed_in, with_turns
+from app.search.blocks import changed_buckets, terms_by_bucket, turns_with, unindexed_in
 from app.search.query import parse
 from app.search.words import placed_words, word_set, words_of
 from app.values.budget import OverBudget, WorkBudget
@@ -88,12 +88,12 @@ def block(word: str) -> Make:
         def words(first: int) -> dict[str, int]:
             return {word.format(number): 1 << number % 64 for number in range(first, first + 10 * size)}
 
-        stored = with_turns({}, (1 << 64) - 1, words(0), 1)
+        stored = changed_buckets({}, (1 << 64) - 1, words(0), 1)
         lines = max(stored.values(), key=len)
-        terms = [term for listed in needed(parse("aa* refund -order")).values() for term in listed]
+        terms = [term for listed in terms_by_bucket(parse("aa* refund -order")).values() for term in listed]
 
         def work() -> None:
-            with_turns(stored, 1 << 63, words(5 * size), 2)
+            changed_buckets(stored, 1 << 63, words(5 * size), 2)
             unindexed_in(lines)
             for term in terms:
                 turns_with(term, lines)
@@ -106,7 +106,7 @@ def block(word: str) -> Make:
 def full_block(size: int) -> Work:
     """Give a block more words than it may have, so that the longest turns are left out."""
     words = {f"aa{'x' * 60}{number:08}": 1 << number % 64 for number in range(25_000 + 10 * size)}
-    return lambda: with_turns({}, (1 << 64) - 1, words, 0)
+    return lambda: changed_buckets({}, (1 << 64) - 1, words, 0)
 
 
 def queries(size: int) -> Work:
@@ -397,7 +397,7 @@ NOT_GROWING: dict[str, set[str]] = {
         "search/blocks:_merged",
         "search/blocks:_turns_of",
         "search/blocks:unindexed_in",
-        "search/blocks:with_turns",
+        "search/blocks:changed_buckets",
     },
     "loop over the words of a query, which has at most 16": {
         "search/blocks:needed",

@@ -17,9 +17,9 @@ from app.search.blocks import (
     BUCKETS_PER_BLOCK,
     TURNS_PER_BLOCK,
     bucket_of,
+    changed_buckets,
     turns_with,
     unindexed_in,
-    with_turns,
 )
 from app.search.query import Term
 from tests.support.operations import growth_of
@@ -37,7 +37,7 @@ def put(stored: Mapping[int, bytes], read: Mapping[int, set[str] | None]) -> dic
         for word in of_turn or ():
             words[word] = words.get(word, 0) | 1 << index
     unindexed = sum(1 << index for index, of_turn in read.items() if of_turn is None)
-    changed = with_turns(stored, sum(1 << index for index in read), words, unindexed)
+    changed = changed_buckets(stored, sum(1 << index for index in read), words, unindexed)
     return {bucket: lines for bucket, lines in {**stored, **changed}.items() if lines}
 
 
@@ -72,8 +72,8 @@ def test_a_block_knows_the_words_of_the_turns_as_they_were_read_last(
 def test_reading_a_turn_again_changes_only_the_buckets_of_what_changed() -> None:
     stored = put({}, {0: {"refund", "order"}, 1: {"refund"}})
 
-    assert with_turns(stored, 1, {"refund": 1, "order": 1}, 0) == {}
-    assert set(with_turns(stored, 1, {"refund": 1, "order": 1, "late": 1}, 0)) == {bucket_of("late")}
+    assert changed_buckets(stored, 1, {"refund": 1, "order": 1}, 0) == {}
+    assert set(changed_buckets(stored, 1, {"refund": 1, "order": 1, "late": 1}, 0)) == {bucket_of("late")}
 
 
 def test_words_that_all_fall_into_one_bucket_leave_it_short() -> None:
@@ -144,7 +144,7 @@ def test_twice_the_words_need_twice_the_steps(word: str) -> None:
     def prepare(count: int) -> object:
         words = {word.format(number): 1 + number % 2 for number in range(count)}
         stored = put({}, {index: set(words) for index in range(2)})
-        return lambda: with_turns(stored, 1, words, 0)
+        return lambda: changed_buckets(stored, 1, words, 0)
 
     assert growth_of(prepare, 100) < 2.4  # type: ignore[arg-type]
 

@@ -276,7 +276,7 @@ def test_two_that_read_a_block_at_once_lose_nothing(world: World) -> None:
     with database.read() as connection:
         number = search.next_waiting(connection, world.project_id, after=0)
         assert number is not None
-        block = (world.project_id, number)
+        block = search.BlockKey(world.project_id, number)
         ids, _ = search.waiting_of(connection, block)
     say(world, prompt_id, "after")
     index(world)

@@ -372,7 +372,7 @@ NOT_GROWING: dict[str, set[str]] = {
         "experiments/regression:_evidence",
         "experiments/sequential:log_wealth",
         "prices/names:_generation",
-        "prices/names:_turned",
+        "prices/names:_claude_orders",
         "prices/names:keys_of",
         "prices/types:_check",
     },
@@ -400,7 +400,7 @@ NOT_GROWING: dict[str, set[str]] = {
         "search/blocks:changed_buckets",
     },
     "loop over the words of a query, which has at most 16": {
-        "search/blocks:needed",
+        "search/blocks:terms_by_bucket",
         "search/query:Query.matches",
         "search/query:Query.is_exact",
         "search/query:Query.wanted",

@@ -26,7 +26,7 @@ from sqlalchemy import Connection, text
 from app.database.engines import build_engine
 from app.database.transactions import Database
 from app.models import bulk, spans
-from app.models.span_bodies import by_turn
+from app.models.span_bodies import joined_by_turn
 from app.otlp.decode import decode
 from app.otlp.decode_protobuf import decode_protobuf
 from app.services.ingest.turns import add_to_turns, parts_of
@@ -194,7 +194,7 @@ def report_stages(database: Database, prompt_id: int, *, repeats: int = 20) -> N
         marks.append(clock())
         parts = parts_of(ordered)
         marks.append(clock())
-        stored = by_turn(ordered)
+        stored = joined_by_turn(ordered)
         marks.append(clock())
         rows = [spans.row_of(1, number, span, stored[span.trace_id, span.span_id]) for span in ordered]
         with database.write() as connection:

@@ -16,7 +16,7 @@ from sqlalchemy import insert
 from app.database.transactions import Database
 from app.models import scores, sessions, spans, turns, usage
 from app.models.runs import runs
-from app.models.span_bodies import Bodied, by_turn
+from app.models.span_bodies import RewrittenSpan, joined_by_turn
 from app.models.turns import TurnRow
 from app.otlp.decode import decode
 from app.services.ingest.turns import TurnPart, session_key, session_rows
@@ -123,11 +123,11 @@ class Maker:
     def _write(self, rows: Sequence[TurnRow]) -> int:
         batch_ids = {row.trace_id: row.batch_id for row in rows}
         made = sorted(
-            Bodied(row.trace_id, secrets.token_bytes(8), row.prompt_id, "bench", body)
+            RewrittenSpan(row.trace_id, secrets.token_bytes(8), row.prompt_id, "bench", body)
             for row in rows
             for body in _bodies(RARE if not int.from_bytes(row.session_key[:4], "big") % RARE_OF else ASKED)
         )
-        stored = by_turn(made)
+        stored = joined_by_turn(made)
         written = [spans.row_of(self.project_id, batch_ids[span.trace_id], span, stored[span[:2]]) for span in made]
         parts = [TurnPart(row.prompt_id, row.trace_id, load(row.facts)) for row in rows]
         with self.database.write() as connection:

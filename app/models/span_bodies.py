@@ -1,11 +1,12 @@
 """Bodies of spans, compressed by the turn: the spans of a turn repeat each other's messages.
 
-Bodies of a turn that are stored together are in the row of one of its spans, the holder. The rows of the other spans
-refer to it. The first byte of a stored body is its format. In addition to the formats of `compression.py` these are:
+The *body* of a span is its JSON, and the *stored form* is what its row has of it. Bodies of a turn that are *joined*,
+which means compressed together, are in the row of one of its spans, the *holder*. The rows of the other spans refer to
+the holder. The first byte of a stored form is its format. In addition to the formats of `compression.py` these are:
 
-- `TOGETHER`: the length of the row's own body (3 bytes, big-endian), followed by a frame of Zstandard, with the
+- `JOINED`: the length of the row's own body (3 bytes, big-endian), followed by a frame of Zstandard, with the
   dictionary, of the bodies of several spans, the row's own first;
-- `ELSEWHERE`: the id (8 bytes) of the holder, a span of the same trace, and the place of the body among the holder's
+- `IN_HOLDER`: the id (8 bytes) of the holder, a span of the same trace, and the place of the body among the holder's
   bodies: offset and length (3 bytes each). One byte more, `ALIKE`, if the span has the scope of its holder; only the
   holder's row has the scope then;
 - `IN_BLOCK`: the id of a block (6 bytes, see `span_blocks.py`), and the place of the span in it: offset and length (3
@@ -26,11 +27,11 @@ from zstandard import ZstdError, frame_content_size
 from app.models.bulk import by_size
 from app.models.compression import PLAIN, ZSTD_1, Body, compress_quickly, decompress, without_compression
 
-TOGETHER, ELSEWHERE, IN_BLOCK = b"\2", b"\3", b"\5"
+JOINED, IN_HOLDER, IN_BLOCK = b"\2", b"\3", b"\5"
 ALIKE = b"\1"
-TOGETHER_BYTES = 256 * 1024
+JOINED_BYTES = 256 * 1024
 """Bytes of bodies that are compressed together, at most: a reader of one of the spans decompresses all of them."""
-AT_ONCE_BYTES = 4 * 1024 * 1024
+JOINED_AT_ONCE_BYTES = 4 * 1024 * 1024
 """Bytes of bodies that are joined at once: joining all bodies of a large batch would double its memory."""
 HOLDER_START, HOLDER_BYTES = 1, 8
 """The place of the holder's id in a stored body."""
@@ -48,7 +49,7 @@ SpanKey = tuple[bytes, bytes]
 
 
 class SentSpan(Protocol):
-    """A span with its instrumentation scope and its body."""
+    """A span with its instrumentation scope; `raw` is its body."""
 
     @property
     def trace_id(self) -> bytes: ...
@@ -62,8 +63,8 @@ class SentSpan(Protocol):
     def raw(self) -> Body: ...
 
 
-class Bodied(NamedTuple):
-    """A `SentSpan` that is made from stored rows, to store its body again."""
+class RewrittenSpan(NamedTuple):
+    """A `SentSpan` that was read from stored rows, so that its body can be stored in another form."""
 
     trace_id: bytes
     span_id: bytes
@@ -73,22 +74,22 @@ class Bodied(NamedTuple):
 
 
 ToStored = Callable[[Sequence[SentSpan]], dict[SpanKey, bytes]]
-"""Makes the stored forms of the bodies of spans that have one key each: `by_turn`, or `as_sent`."""
+"""Makes the stored forms of the bodies of spans with different keys: `joined_by_turn`, or `unjoined`."""
 
 
-def as_sent(spans: Sequence[SentSpan]) -> dict[SpanKey, bytes]:
-    """Return the bodies of spans unchanged, as releases without compression stored them."""
+def unjoined(spans: Sequence[SentSpan]) -> dict[SpanKey, bytes]:
+    """Return the stored forms without compression, as early releases stored bodies."""
     return dict(zip(map(_key, spans), without_compression([span.raw for span in spans]), strict=True))
 
 
-def by_turn(spans: Sequence[SentSpan]) -> dict[SpanKey, bytes]:
-    """Return the stored forms of the bodies of spans, in order of the spans. A turn's bodies are stored together."""
+def joined_by_turn(spans: Sequence[SentSpan]) -> dict[SpanKey, bytes]:
+    """Return the stored forms, in the order of the spans; the bodies of a turn are joined."""
     turns: dict[tuple[bytes, int], list[SentSpan]] = defaultdict(list)
     for span in spans:
         turns[span.trace_id, span.prompt_id].append(span)
-    groups = [group for of_turn in turns.values() for group in by_size(of_turn, _size, TOGETHER_BYTES)]
+    groups = [group for of_turn in turns.values() for group in by_size(of_turn, _size, JOINED_BYTES)]
     stored: dict[SpanKey, bytes] = {}
-    for piece in by_size(groups, lambda group: sum(map(_size, group)), AT_ONCE_BYTES):
+    for piece in by_size(groups, lambda group: sum(map(_size, group)), JOINED_AT_ONCE_BYTES):
         joined = compress_quickly([_join(group) for group in piece])
         for group, form in zip(piece, joined, strict=True):
             stored.update(zip(map(_key, group), _forms(group, form), strict=True))
@@ -115,10 +116,10 @@ def _forms(group: Sequence[SentSpan], joined: bytes) -> Sequence[bytes]:
         return compress_quickly([span.raw for span in group])
     holder = group[0]
     offset = len(holder.raw)
-    forms = [TOGETHER + _number(offset) + joined[len(ZSTD_1) :]]
+    forms = [JOINED + _number(offset) + joined[len(ZSTD_1) :]]
     for span in group[1:]:
         place = holder.span_id + _number(offset) + _number(len(span.raw))
-        forms.append(ELSEWHERE + place + (ALIKE if span.scope == holder.scope else b""))
+        forms.append(IN_HOLDER + place + (ALIKE if span.scope == holder.scope else b""))
         offset += len(span.raw)
     return forms
 
@@ -129,7 +130,7 @@ def _number(value: int) -> bytes:
 
 def holder_of(key: SpanKey, stored: bytes) -> SpanKey:
     """Return the holder of the body of the span `key`: another span of its trace, or the span itself."""
-    return (key[0], stored[HOLDER_START:_PLACE]) if stored.startswith(ELSEWHERE) else key
+    return (key[0], stored[HOLDER_START:_PLACE]) if stored.startswith(IN_HOLDER) else key
 
 
 def own_scope(scope: str, stored: bytes) -> str:
@@ -143,7 +144,7 @@ def scope_of(key: SpanKey, stored: bytes, scopes: Mapping[SpanKey, str]) -> str:
 
 
 def _is_alike(stored: bytes) -> bool:
-    return stored.startswith(ELSEWHERE) and stored[_PLACE_END:] == ALIKE
+    return stored.startswith(IN_HOLDER) and stored[_PLACE_END:] == ALIKE
 
 
 def name_of_block(block_id: int) -> bytes:
@@ -235,11 +236,11 @@ def size_of(head: bytes, stored_bytes: int) -> int:
 
     For a span in a block that is the size of its body and its scope. Raises `ValueError` for a damaged row.
     """
-    if head.startswith(ELSEWHERE):
+    if head.startswith(IN_HOLDER):
         return 0
     if head.startswith(IN_BLOCK):
         return int.from_bytes(head[NAME_OF_BLOCK + _NUMBER :], "big")
-    for format_, start in ((TOGETHER, _FRAME), (ZSTD_1, len(ZSTD_1))):
+    for format_, start in ((JOINED, _FRAME), (ZSTD_1, len(ZSTD_1))):
         if head.startswith(format_):
             return _frame_size(head[start:])
     return stored_bytes
@@ -275,10 +276,10 @@ def read(stored: Mapping[SpanKey, bytes], holders: Mapping[SpanKey, bytes]) -> I
         form, held = stored[key], known.get(holder)
         if held is None:
             continue
-        if form[:1] not in (TOGETHER, ELSEWHERE):
+        if form[:1] not in (JOINED, IN_HOLDER):
             yield key, decompress(form)
             continue
-        if not held.startswith(TOGETHER):
+        if not held.startswith(JOINED):
             raise ValueError("What was stored is damaged: the row that has a body holds none of others.")
         if holder != of_frame:
             of_frame, frame = holder, decompress(ZSTD_1 + held[_FRAME:])
@@ -304,12 +305,12 @@ def read_whole(stored: Mapping[SpanKey, bytes]) -> dict[SpanKey, bytes]:
 
 def _held(form: bytes) -> int | None:
     """Return the size of all bodies in a row that has several."""
-    return _frame_size(form[_FRAME:]) if form.startswith(TOGETHER) else None
+    return _frame_size(form[_FRAME:]) if form.startswith(JOINED) else None
 
 
 def _place(form: bytes) -> tuple[int, int]:
     """Return the offset and the length of a body among its holder's bodies."""
-    if form.startswith(TOGETHER):
+    if form.startswith(JOINED):
         return 0, int.from_bytes(form[1:_FRAME], "big")
     if form[_PLACE_END:] not in (b"", ALIKE):
         raise ValueError("What was stored is damaged: the place of a body has another length.")

@@ -22,9 +22,9 @@ from app.models.organizations import projects
 from app.models.span_blocks import bodies_of, span_blocks
 from app.models.span_bodies import (
     HEAD_BYTES,
+    JOINED_BYTES,
     NAME_OF_BLOCK,
-    TOGETHER_BYTES,
-    Bodied,
+    RewrittenSpan,
     SpanKey,
     block_of,
     in_rows,
@@ -77,7 +77,7 @@ class Group(NamedTuple):
 
 Joined = Sequence[Group]
 """The groups that go into one block, or into several if they need too much."""
-Kept = Sequence[tuple[spans.SpanRow, Bodied]]
+Kept = Sequence[tuple[spans.SpanRow, RewrittenSpan]]
 """Rows with their spans."""
 
 
@@ -163,7 +163,7 @@ def groups_to_pack(connection: Connection, *, project_id: int, listed: Sequence[
     groups = []
     for _, of_session in groupby(listed, attrgetter("session_key", "prompt_id")):
         present = [by_turn[turn.key] for turn in of_session if turn.key in by_turn]
-        for together in by_size(present, attrgetter("size"), TOGETHER_BYTES):
+        for together in by_size(present, attrgetter("size"), JOINED_BYTES):
             blocks = set[int | None]().union(*(turn.blocks for turn in together))
             group = Group(
                 together[0].prompt_id,
@@ -171,7 +171,7 @@ def groups_to_pack(connection: Connection, *, project_id: int, listed: Sequence[
                 sum(turn.size for turn in together),
                 sum(turn.stored for turn in together),
             )
-            if group.size <= TOGETHER_BYTES and (len(blocks) > 1 or None in blocks):
+            if group.size <= JOINED_BYTES and (len(blocks) > 1 or None in blocks):
                 groups.append(group)
     return _joined(groups)
 
@@ -182,7 +182,7 @@ def _joined(groups: Iterable[Group]) -> list[Joined]:
     return [
         joined
         for _, of_prompt in by_prompt
-        for small in by_size(list(of_prompt), attrgetter("size"), TOGETHER_BYTES)
+        for small in by_size(list(of_prompt), attrgetter("size"), JOINED_BYTES)
         for joined in by_size(small, attrgetter("stored"), STORED_BYTES)
     ]
 
@@ -249,14 +249,14 @@ def _packed(
     return _stored(connection, project_id, [group for group in kept if group]) if len(bodied) > 1 else []
 
 
-def _bodies(rows: Sequence[spans.SpanRow], blocks: Mapping[int, bytes]) -> dict[SpanKey, Bodied]:
+def _bodies(rows: Sequence[spans.SpanRow], blocks: Mapping[int, bytes]) -> dict[SpanKey, RewrittenSpan]:
     prompt_ids = {row.key: row.prompt_id for row in rows}
     stored = {row.key: bytes(row.body) for row in rows}
     scopes = {row.key: row.scope for row in rows}
     of_rows = read_whole(in_rows(stored)).items()
     with_scopes = ((key, scope_of(key, stored[key], scopes), body) for key, body in of_rows)
     return {
-        key: Bodied(*key, prompt_ids[key], scope, body)
+        key: RewrittenSpan(*key, prompt_ids[key], scope, body)
         for key, scope, body in chain(with_scopes, read_blocks(stored, blocks))
     }
 

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Connection, LargeBinary, and_, func, selec
 
 from app.models import queries
 from app.models.base import no_index
-from app.models.span_bodies import ELSEWHERE, HEAD_BYTES, IN_BLOCK, TOGETHER_BYTES, readable_size_of
+from app.models.span_bodies import HEAD_BYTES, IN_BLOCK, IN_HOLDER, JOINED_BYTES, readable_size_of
 from app.models.spans import TurnKey, spans
 
 SPAN_BYTES = 1024
@@ -79,4 +79,4 @@ def _size(row: Sequence[Any]) -> tuple[int, TurnKey, int]:
 def _size_of_one(row: Sequence[Any]) -> tuple[int, TurnKey, int]:
     """As `_size`, of a span that is read without the others: a body in another row, or in a block, needs all of it."""
     id_, key, size = _size(row)
-    return id_, key, size + TOGETHER_BYTES if row[3].startswith((ELSEWHERE, IN_BLOCK)) else size
+    return id_, key, size + JOINED_BYTES if row[3].startswith((IN_HOLDER, IN_BLOCK)) else size

@@ -43,13 +43,13 @@ spans = new_table(
 
 _FORMAT: ColumnElement[bytes] = func.substr(spans.c.body, 1, 1, type_=LargeBinary)
 """The first byte of a stored body."""
-IS_HOLDER = type_coerce(span_bodies.TOGETHER, LargeBinary) == _FORMAT
+IS_HOLDER = type_coerce(span_bodies.JOINED, LargeBinary) == _FORMAT
 """The condition that a row has the bodies of other spans, too."""
 
 _WITH_BODIES = select(spans.c.trace_id, spans.c.span_id, spans.c.prompt_id, spans.c.scope, spans.c.body)
 _HOLDER = spans.alias("holder")
 _IS_HOLDER_OF = and_(
-    type_coerce(span_bodies.ELSEWHERE, LargeBinary) == _FORMAT,
+    type_coerce(span_bodies.IN_HOLDER, LargeBinary) == _FORMAT,
     _HOLDER.c.project_id == spans.c.project_id,
     _HOLDER.c.trace_id == spans.c.trace_id,
     _HOLDER.c.span_id

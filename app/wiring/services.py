@@ -12,7 +12,7 @@ from app.concurrency.quotas import FairSemaphore, Quota
 from app.encryption import ContentCipher
 from app.metrics.registry import SHARE_REFUSED
 from app.models.compression import compress_all, without_compression
-from app.models.span_bodies import as_sent, by_turn
+from app.models.span_bodies import joined_by_turn, unjoined
 from app.network.openid import OpenIdProvider
 from app.network.proxies import parse_networks
 from app.providers.types import ProviderPort
@@ -299,7 +299,7 @@ def _add_data(parts: ServiceParts, backends: Backends) -> None:
         partial(
             IngestService,
             span_bytes=settings.span_bytes,
-            to_stored=by_turn if compressed else as_sent,
+            to_stored=joined_by_turn if compressed else unjoined,
             searchable=searchable,
             storer=backends.storer,
         )

@@ -49,20 +49,21 @@ class CompressionService:
             return row_rewriting.last_id(connection, column.table)
 
     def compress(self, column: Column[Any], *, until_id: int) -> Iterator[tuple[int, int]]:
-        """Compress rows in small transactions; yields the number of ids read and rows compressed since the last time.
+        """Compress a column in rows with ids up to `until_id`, in small transactions; bodies of spans are joined, too.
 
-        It may be interrupted and started again at any row. Other processes may store, read and remove rows meanwhile.
+        Yields pairs of the ids that were read and the rows that were compressed since the last pair. It may be
+        interrupted, and started again. Other processes may store, read and remove rows meanwhile.
         """
-        listed: Callable[..., list[tuple[list[int], int]]] = span_rewriting.turns_apart
+        listed: Callable[..., list[tuple[list[int], int]]] = span_rewriting.joinable_rows
         rewrite: Callable[..., int] = span_rewriting.join_rows
-        at_once = SPANS_AT_ONCE
+        ids_at_once = SPANS_AT_ONCE
         if column is not spans.c.body:
             listed = partial(row_rewriting.plain_rows, column=column)
             rewrite = partial(row_rewriting.compress_rows, column=column)
-            at_once = IDS_PER_STATEMENT
+            ids_at_once = IDS_PER_STATEMENT
         background = self.database.background
-        for after_id in range(0, until_id, at_once):
-            up_to = min(after_id + at_once, until_id)
+        for after_id in range(0, until_id, ids_at_once):
+            up_to = min(after_id + ids_at_once, until_id)
             with background.read() as connection:
                 sized_rows = listed(connection, after_id=after_id, until_id=up_to)
             compressed = 0

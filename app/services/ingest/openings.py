@@ -15,7 +15,7 @@ from app.database.transactions import Database
 from app.models import log_records, search, span_sizes, spans
 from app.models.bulk import by_size
 from app.models.queries import new_batch_id
-from app.models.span_bodies import TOGETHER_BYTES, SpanKey
+from app.models.span_bodies import JOINED_BYTES, SpanKey
 from app.models.spans import TurnKey
 from app.otlp.logs import events_of
 from app.services.ingest.turns import add_openings
@@ -123,7 +123,7 @@ def _logged_span(
 ) -> LoggedSpan:
     """Return a span with the records that were stored first, of `most_bytes` together; a larger span has none."""
     totals = list(accumulate(sizes.get(id_, 0) for id_ in record_ids))
-    most_of_records = most_bytes if span_bytes <= most_bytes + TOGETHER_BYTES else 0
+    most_of_records = most_bytes if span_bytes <= most_bytes + JOINED_BYTES else 0
     read = [id_ for id_, total in zip(record_ids, totals, strict=True) if total <= most_of_records]
     read_bytes = span_bytes + totals[len(read) - 1] if read else 0
     return LoggedSpan(row_id, turn, read, max(read_bytes, BYTES_IN_MEMORY // SPANS_IN_MEMORY))

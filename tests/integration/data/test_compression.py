@@ -17,7 +17,7 @@ from app.models.compression import ZSTD_1, ZSTD_2, StoredText, without_compressi
 from app.models.log_records import log_records
 from app.models.prompts import prompts
 from app.models.row_rewriting import compress_rows
-from app.models.span_bodies import ELSEWHERE, TOGETHER, as_sent
+from app.models.span_bodies import IN_HOLDER, JOINED, unjoined
 from app.models.span_rewriting import join_rows
 from app.models.spans import spans
 from app.models.turns import turns
@@ -34,7 +34,7 @@ from tests.support.world import World
 CALLS = (RecordedCall("look_up", {}, "here"),)
 TURNS = [RecordedTurn(f"What is {number}?" + " And why?" * 50, "A number.", CALLS) for number in range(5)]
 TEXTS = [column for column in compression.COMPRESSED_COLUMNS if isinstance(column.type, StoredText)]
-JOINED = {TOGETHER, ELSEWHERE}
+JOINED = {JOINED, IN_HOLDER}
 BEGAN_NS = 1_760_000_000_000_000_000
 
 pytestmark = pytest.mark.usefixtures("spans_together")
@@ -47,7 +47,7 @@ def conversation(prompt_id: int, name: str = "c-1") -> bytes:
 def store_plain(world: World, batch: bytes) -> None:
     """Store a batch as releases without compression did."""
     with uncompressed(world):
-        replace(world.container.services.ingest, to_stored=as_sent).store(world.project_id, batch)
+        replace(world.container.services.ingest, to_stored=unjoined).store(world.project_id, batch)
 
 
 def first_bytes(world: World, column: Column[bytes] = spans.c.body) -> set[bytes]:

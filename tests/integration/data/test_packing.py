@@ -20,7 +20,7 @@ from app.models.compression import ZSTD_1, ZSTD_2, raw_of
 from app.models.compression import decompress as plain
 from app.models.invariants import INVARIANTS, broken_of
 from app.models.removal import TurnScope
-from app.models.span_bodies import ELSEWHERE, IN_BLOCK, TOGETHER
+from app.models.span_bodies import IN_BLOCK, IN_HOLDER, JOINED
 from app.models.turns import turns
 from app.services.data import packing
 from tests.integration.test_search import found, index
@@ -130,7 +130,7 @@ def test_packed_spans_are_read_as_they_were_sent(world: World) -> None:
     for batch in batches:
         world.send(export(*batch))
     before, exported = shown(world), world.get("/api/v1/export/sessions").text
-    assert formats(world) == {TOGETHER: 4, ELSEWHERE: 8}
+    assert formats(world) == {JOINED: 4, IN_HOLDER: 8}
 
     pack(world)
 
@@ -351,7 +351,7 @@ def test_turns_of_too_many_spans_stay(world: World, monkeypatch: pytest.MonkeyPa
     world.send(export(*large))
     world.send(export(*small))
     pack(world)
-    assert formats(world) == {IN_BLOCK: 3, TOGETHER: 1, ELSEWHERE: 3}
+    assert formats(world) == {IN_BLOCK: 3, JOINED: 1, IN_HOLDER: 3}
     assert stored(world) == sent(large, small)
 
 

@@ -19,8 +19,8 @@ from app.models import removal
 from app.models.compression import ZSTD_1
 from app.models.removal import TurnScope
 from app.models.row_rewriting import last_id
-from app.models.span_bodies import ELSEWHERE, TOGETHER
-from app.models.span_rewriting import join_rows, turns_apart
+from app.models.span_bodies import IN_HOLDER, JOINED
+from app.models.span_rewriting import join_rows, joinable_rows
 from app.models.spans import spans, spans_by_key, spans_of
 from app.services.data import compression
 from tests.support.exports import export, span
@@ -53,7 +53,7 @@ def sent_again(world: World) -> list[dict[str, Any]]:
 def test_the_spans_of_a_turn_lie_in_the_row_of_the_first(world: World) -> None:
     batch = turn(world.prompt(), secrets.token_hex(16))
     world.send(export(*batch))
-    assert formats(world) == [TOGETHER, ELSEWHERE, ELSEWHERE, ELSEWHERE]
+    assert formats(world) == [JOINED, IN_HOLDER, IN_HOLDER, IN_HOLDER]
     assert sent_again(world) == batch
 
 
@@ -91,7 +91,7 @@ def test_spans_keep_their_scopes(world: World, known: tuple[int, ...]) -> None:
     assert scopes(world, trace_id, prompt_id) == expected
 
     compress_all(world.container, spans.c.body)
-    assert formats(world) == [TOGETHER, ELSEWHERE, ELSEWHERE, ELSEWHERE]
+    assert formats(world) == [JOINED, IN_HOLDER, IN_HOLDER, IN_HOLDER]
     assert scopes(world, trace_id, prompt_id) == expected
 
 
@@ -142,7 +142,7 @@ def test_bodies_do_not_move_into_rows_that_are_being_removed(
     def joined_before(*args: Any) -> None:
         database = world.container.database
         with database.read() as connection:
-            listed = turns_apart(connection, after_id=0, until_id=last_id(connection, spans))
+            listed = joinable_rows(connection, after_id=0, until_id=last_id(connection, spans))
             ids = [id_ for of_turn, _ in listed for id_ in of_turn]
         with database.write() as connection:
             connection.exec_driver_sql("SET innodb_lock_wait_timeout = 1")
@@ -191,8 +191,8 @@ def test_the_command_joins_spans_that_are_looked_at_together(
     assert formats(world) == joined
     assert (bodies_of(world, world.project_id), bodies_of(other, other.project_id)) == before
     if not at_once:
-        assert joined.count(TOGETHER) == 2
-        assert joined.count(ELSEWHERE) == 10
+        assert joined.count(JOINED) == 2
+        assert joined.count(IN_HOLDER) == 10
 
 
 def test_a_turn_with_a_damaged_body_is_left_unchanged_and_others_are_joined(world: World) -> None:
@@ -204,7 +204,7 @@ def test_a_turn_with_a_damaged_body_is_left_unchanged_and_others_are_joined(worl
         connection.execute(update(spans).where(of_damaged).values(body=ZSTD_1 + b"..."))
     try:
         compress_all(world.container, spans.c.body)
-        assert sorted(formats(world)) == [ZSTD_1, ZSTD_1, TOGETHER, ELSEWHERE]
+        assert sorted(formats(world)) == [ZSTD_1, ZSTD_1, JOINED, IN_HOLDER]
     finally:
         # Other tests look for words in all that is stored.
         with database.write() as connection:
@@ -246,7 +246,7 @@ def test_the_command_runs_while_others_send_and_read(world: World) -> None:
     expected = {(one["traceId"], one["spanId"]): one for of_turn in turns for one in of_turn}
     stored = bodies_of(world, world.project_id)
     assert {(trace.hex(), span.hex()): json.loads(body) for (trace, span), body in stored.items()} == expected
-    assert Counter(formats(world)) == {TOGETHER: 4, ELSEWHERE: 44}
+    assert Counter(formats(world)) == {JOINED: 4, IN_HOLDER: 44}
 
 
 def test_spans_that_came_in_several_batches_are_joined_by_the_command(world: World) -> None:
@@ -261,6 +261,6 @@ def test_spans_that_came_in_several_batches_are_joined_by_the_command(world: Wor
     joined = sorted(formats(world))
     compress_all(world.container, spans.c.body)
 
-    assert joined == sorted(formats(world)) == [ZSTD_1, TOGETHER, ELSEWHERE, ELSEWHERE, ELSEWHERE]
+    assert joined == sorted(formats(world)) == [ZSTD_1, JOINED, IN_HOLDER, IN_HOLDER, IN_HOLDER]
     assert sorted(sent_again(world), key=json.dumps) == sorted([*batch, *alone], key=json.dumps)
     assert world.get(f"/api/v1/prompts/{prompt_id}/logs").json == before

@@ -223,7 +223,7 @@ def test_a_bucket_that_was_cut_is_read_again_and_the_search_goes_on(world: World
     index(world)
     with world.container.database.read() as connection:
         [block] = set(connection.scalars(select(table.c.block).where(of_project)))
-        assert None not in search.stored_buckets(connection, (world.project_id, block)).values()
+        assert None not in search.stored_buckets(connection, search.BlockKey(world.project_id, block)).values()
     assert (found(world, "refund7"), found(world, "refund2000")) == (1, 0)
 
 

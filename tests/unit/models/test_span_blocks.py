@@ -10,11 +10,11 @@ from app.models.compression import compress_thoroughly
 from app.models.span_bodies import (
     HEAD_BYTES,
     NAME_OF_BLOCK,
-    Bodied,
+    RewrittenSpan,
     SpanKey,
     block_of,
-    by_turn,
     join_block,
+    joined_by_turn,
     name_of_block,
     read_all,
     read_block,
@@ -24,7 +24,7 @@ from app.models.span_bodies import (
 
 SPANS = st.lists(
     st.builds(
-        Bodied,
+        RewrittenSpan,
         trace_id=st.sampled_from([b"a" * 16, b"b" * 16]),
         span_id=st.binary(min_size=8, max_size=8),
         prompt_id=st.just(1),
@@ -36,7 +36,7 @@ SPANS = st.lists(
 )
 
 
-def stored(spans: list[Bodied], block_id: int = 7) -> tuple[bytes, dict[SpanKey, bytes]]:
+def stored(spans: list[RewrittenSpan], block_id: int = 7) -> tuple[bytes, dict[SpanKey, bytes]]:
     """Return a block, and the stored bodies of its spans."""
     content, places = join_block(spans)
     forms = {
@@ -46,14 +46,14 @@ def stored(spans: list[Bodied], block_id: int = 7) -> tuple[bytes, dict[SpanKey,
     return compress_thoroughly(content), forms
 
 
-def turn(*bodies: bytes) -> list[Bodied]:
-    return [Bodied(b"t" * 16, number.to_bytes(8, "big"), 1, "test", raw) for number, raw in enumerate(bodies)]
+def turn(*bodies: bytes) -> list[RewrittenSpan]:
+    return [RewrittenSpan(b"t" * 16, number.to_bytes(8, "big"), 1, "test", raw) for number, raw in enumerate(bodies)]
 
 
 @given(SPANS)
 @example(turn(b"", b""))
 @example(turn(b'{"spanId":1}' * 9000, b"\1"))
-def test_every_body_and_every_scope_come_back_as_they_were(spans: list[Bodied]) -> None:
+def test_every_body_and_every_scope_come_back_as_they_were(spans: list[RewrittenSpan]) -> None:
     block, forms = stored(spans)
     assert {(key, scope, raw) for key, scope, raw in read_block(block, forms)} == {
         ((span.trace_id, span.span_id), span.scope, span.raw) for span in spans
@@ -70,9 +70,9 @@ def test_the_block_of_a_body_is_known_by_its_start(block_id: int) -> None:
 
 
 def test_spans_in_rows_and_in_blocks_are_read_together() -> None:
-    first, second = turn(b'{"a":1}' * 20, b'{"a":2}' * 20), [Bodied(b"u" * 16, b"u" * 8, 1, "other", b"{}")]
+    first, second = turn(b'{"a":1}' * 20, b'{"a":2}' * 20), [RewrittenSpan(b"u" * 16, b"u" * 8, 1, "other", b"{}")]
     block, forms = stored(second)
-    in_rows = by_turn(first)
+    in_rows = joined_by_turn(first)
     scopes = {(span.trace_id, span.span_id): span.scope for span in first}
     read = {(key, scope, raw) for key, scope, raw in read_all(in_rows | forms, scopes, {}, {7: block})}
     assert read == {((span.trace_id, span.span_id), span.scope, span.raw) for span in first + second}

@@ -22,11 +22,14 @@ ANSWER_WAIT_S = 1.0
 class AnswersAtOnce:
     """Limits the large answers that a process has in memory at once to the bytes of a `Quota`, by organization.
 
-    An answer counts until it is sent. If its bytes are not free within `ANSWER_WAIT_S`, it becomes 503. Streams do not
-    count, because a piece is made after the caller has read the previous ones. Neither do answers outside of an
-    organization: their callers share one copy. The place of a large request is given back here, so that only few
-    answers at once wait for their bytes. This middleware comes before `Deadlines`: it gets the answer that is sent,
-    even if the request took long.
+    An answer counts until it is sent. If its bytes are not free within `ANSWER_WAIT_S`, the caller gets 503 instead.
+    Streams do not count, because a piece is made only after the caller has read the previous ones. Answers to requests
+    without an organization do not count: large ones, such as static files, are the same for all callers, and a process
+    has one copy of each.
+
+    A request that computed with a large text gives back its place (`app/concurrency/computing.py`) only after this, so
+    that few answers wait for their bytes at once. This middleware comes before `Deadlines`, so that it also handles the
+    answer to a request that was too slow.
     """
 
     def __init__(self, *, on_refused: Callable[[], None] = lambda: None) -> None:

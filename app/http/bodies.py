@@ -19,7 +19,8 @@ CHUNK = 1024 * 1024
 # Parsing an element costs a thousand times as much as a byte of a long text, such as a file in Base64. No other thread
 # runs meanwhile.
 BODY_ELEMENTS_MAX = 250_000
-_MARKS = (b",", b"[", b"{")  # as many as there are lists, objects and further members
+# JSON has as many of these marks, outside of texts, as it has lists, objects and further members.
+_MARKS = (b",", b"[", b"{")
 LARGE_BODY = 1024 * 1024
 """Bytes of a body beyond which the process must have room for it."""
 # Other threads run between two pieces.
@@ -33,7 +34,9 @@ class Readable(Protocol):
 def read_capped(req: falcon.Request, limit: int) -> bytes:
     """Return the whole body. Raises `TooLarge` once it exceeds `limit` bytes: a chunked body announces no length.
 
-    A large body is read when the process has room for it; raises `Unavailable` if there is none in time.
+    A body of more than `LARGE_BODY` bytes is read when the process has room for it. Then the request waits for a place
+    to compute with it (`app/concurrency/computing.py`). Raises `Unavailable` if there is no room or place in time, and
+    `Invalid` for a body that ends too early.
     """
     if (req.content_length or 0) > limit:
         raise TooLarge(f"The body is over the limit of {limit} bytes.")
@@ -84,7 +87,11 @@ def media_type_of(req: falcon.Request) -> str:
 
 
 def read_json(req: falcon.Request, limit: int, *, optional: bool = False) -> Any:
-    """Return the body as JSON; `{}` for an empty body if `optional`. `Invalid` above `BODY_ELEMENTS_MAX` elements."""
+    """Return the body as JSON; `{}` for an empty body if `optional`.
+
+    Raises `Invalid` for a body that is no JSON, nested too deeply, or of more than `BODY_ELEMENTS_MAX` elements;
+    `UnsupportedMediaType` for another or a compressed format; and the errors of `read_capped`.
+    """
     body = without_bom(read_capped(req, limit))
     if optional and not body.strip():
         return {}
@@ -116,7 +123,7 @@ def has_more_elements(body: Body, limit: int) -> bool:
 
 
 def _pieces(body: Body) -> Iterator[Body]:
-    """Yield the body in pieces that end with no part of an escape."""
+    """Yield the body in pieces of about `_PIECE` bytes. No piece ends between a backslash and what it escapes."""
     start = 0
     while start < len(body):
         piece = body[start : start + _PIECE]

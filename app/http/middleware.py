@@ -54,9 +54,10 @@ _SANE_ID = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
 
 @dataclass(frozen=True, slots=True)
 class Deadlines:
-    """Lets a request wait for the database and Redis until `within_s` after its beginning, and notes its changes.
+    """Lets a request wait for the database and Redis until `within_s` after its beginning.
 
-    A streamed answer has no deadline. This middleware comes before all that wait, so that the deadline covers them.
+    It also begins to note whether the request changes something that lasts (`app/concurrency/lasting_changes.py`). A
+    streamed answer has no deadline. This middleware comes before all that wait, so that the deadline covers them.
     """
 
     within_s: float
@@ -194,7 +195,7 @@ class HeadLength:
             resp.content_length = len(resp.render_body() or b"")
 
 
-class OneSpelling:
+class OneLeadingSlash:
     """Answers 404 to a path that does not begin with exactly one slash.
 
     Falcon's router skips leading slashes: the resource of `/api/v1/prompts` would also answer `//api/v1/prompts`, and
@@ -278,12 +279,12 @@ class BodiesAtOnce:
 
 
 def is_counted(resource: object, method: str) -> bool:
-    """Return whether a `Bulkhead` counts these requests."""
+    """Return whether a `Bulkhead` counts the requests of a resource with this method."""
     return any(method in getattr(resource, kind, ()) for kind in BULKHEAD_ATTRIBUTES)
 
 
 def _organization_of(req: falcon.Request) -> int:
-    """Do as `organization_of`; raises `NotFound` for a page without a project."""
+    """Return the organization of a request; raises `NotFound` if there is none, as for a page without a project."""
     return require(organization_of(req), "There is no such project.")
 
 
@@ -296,7 +297,7 @@ def organization_of(req: falcon.Request) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class HeldStream:
-    """A stream that occupies its place until the server closes it: at its end, or when the caller is gone."""
+    """A stream that calls `release` when the server closes it: at its end, or when the caller is gone."""
 
     stream: ReadableIO | Iterable[bytes]
     release: Callable[[], None]

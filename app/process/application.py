@@ -23,7 +23,7 @@ from app.http.middleware import (
     Deadlines,
     Forwarded,
     HeadLength,
-    OneSpelling,
+    OneLeadingSlash,
     RequestId,
     RequestMetrics,
     SecurityHeaders,
@@ -52,7 +52,7 @@ def build_app(container: Container) -> RoutedApp:
             RequestId(),
             SecurityHeaders(settings.public_url),
             RefusedBatches(container.services.refusals),
-            OneSpelling(),
+            OneLeadingSlash(),
             BodiesAtOnce(on_refused=lambda: container.metrics.count(SHARE_REFUSED, "bodies")),
             Authentication(
                 keys=keys,

@@ -12,6 +12,8 @@ from app.providers.vendors import Vendor
 
 
 class Messages(PassingWire):
+    """`POST /v1/messages`."""
+
     vendor: ClassVar[Vendor] = "ANTHROPIC"
     headers = AnthropicWire.headers
     kept_headers = ("anthropic-version", "anthropic-beta")
@@ -63,7 +65,7 @@ class Messages(PassingWire):
 
 
 def _pieces(block: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return a block as a stream begins it, and what follows."""
+    """Return a block of content as its stream begins, and the deltas that complete it."""
     match block.get("type"):
         case "text":
             return block | {"text": ""}, [{"type": "text_delta", "text": block.get("text", "")}]

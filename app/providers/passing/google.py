@@ -13,6 +13,8 @@ from app.providers.vendors import Vendor
 
 
 class GenerateContent(PassingWire):
+    """`POST /v1beta/models/{model}:generateContent`."""
+
     vendor: ClassVar[Vendor] = "GOOGLE"
     make_decoder = GoogleDecoder
     limit_names = ("maxOutputTokens", "max_output_tokens")

@@ -16,11 +16,15 @@ from app.providers.responses_wire import ResponsesDecoder
 from app.providers.vendors import Vendor
 
 _SYSTEM = ("system", "developer")
-_OF_CHUNKS = ("id", "created", "model", "system_fingerprint", "service_tier")
+# The fields of an answer that each chunk of its stream repeats.
+_CHUNK_FIELDS = ("id", "created", "model", "system_fingerprint", "service_tier")
+# The texts of a message, each of which is a separate chunk.
 _TEXTS = ("reasoning", "reasoning_content", "content", "refusal")
 
 
 class ChatCompletions(PassingWire):
+    """`POST /v1/chat/completions`."""
+
     vendor: ClassVar[Vendor] = "OPENAI"
     make_decoder = OpenAIDecoder
     stream_end = b"data: [DONE]\n\n"
@@ -42,7 +46,7 @@ class ChatCompletions(PassingWire):
         return body | {"messages": [*self.conversation(body), without_nulls(message), *answers]}
 
     def events(self, received: Any, body: Body) -> Iterator[Any]:
-        shared = {key: repeated(received[key]) for key in _OF_CHUNKS if key in received}
+        shared = {key: repeated(received[key]) for key in _CHUNK_FIELDS if key in received}
         shared["object"] = "chat.completion.chunk"
         for choice in received["choices"]:
             index = repeated(choice.get("index", 0))
@@ -65,7 +69,7 @@ class ChatCompletions(PassingWire):
 
 
 def _deltas(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the role, then the fields that are no texts, then each text, then each call."""
+    """Yield the deltas of a message's stream: the role, the fields that are no texts, each text, then each call."""
     yield {"role": "assistant", "content": ""}
     more = {key: value for key, value in message.items() if key not in ("role", "tool_calls") and value}
     pieces = [{key: more.pop(key)} for key in _TEXTS if key in more]
@@ -75,6 +79,8 @@ def _deltas(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 class Responses(PassingWire):
+    """`POST /v1/responses`."""
+
     vendor: ClassVar[Vendor] = "OPENAI"
     make_decoder = ResponsesDecoder
     limit_names = ("max_output_tokens",)
@@ -119,6 +125,7 @@ class Responses(PassingWire):
 
 
 def _events(received: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the events of the stream that would have brought a response, without their sequence numbers."""
     begun = received | {"status": "in_progress", "output": []}
     last = {"incomplete": "response.incomplete", "failed": "response.failed"}
     yield {"type": "response.created", "response": begun}

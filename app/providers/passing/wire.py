@@ -15,8 +15,8 @@ from app.providers.vendors import Vendor
 from app.values.json import json_bytes
 
 Body = dict[str, Any]
-# What a stream changes in a request; the vendor is always asked for a whole answer.
-_OF_STREAMS = frozenset({"stream", "stream_options"})
+# The fields of a request for a stream. They are not passed on, because the vendor is always asked for a whole answer.
+_STREAM_FIELDS = frozenset({"stream", "stream_options"})
 REPEATED_MAX = 1000
 """Characters of a text of an answer that many frames of its stream repeat."""
 STREAM_GROWTH = 8
@@ -26,7 +26,10 @@ STREAM_BYTES = 256 * 1024
 
 
 class PassedOn:
-    """A request in the caller's own words, as an `app.providers.wires.Wire`; `received` is the JSON of the answer."""
+    """A `Wire` (see `app/providers/wires.py`) that sends the JSON of the caller unchanged.
+
+    After the call, `received` is the JSON of the answer.
+    """
 
     def __init__(self, path: str, body: Body, headers: Mapping[str, str], make_decoder: Callable[[], Decoder]) -> None:
         self.headers = headers
@@ -40,11 +43,11 @@ class PassedOn:
         return self._body
 
     def decoder(self, _request: object) -> Decoder:
-        return _Keeping(self._make_decoder(), self)
+        return _KeepingDecoder(self._make_decoder(), self)
 
 
-class _Keeping(Decoder):
-    """Keeps the JSON that another decoder reads."""
+class _KeepingDecoder(Decoder):
+    """Reads with another decoder, and keeps the JSON in `PassedOn.received`."""
 
     def __init__(self, decoder: Decoder, passed_on: PassedOn) -> None:
         self._decoder, self._passed_on = decoder, passed_on
@@ -76,14 +79,20 @@ class NoChat(Decoder):
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """The results of the calls in one answer of a model, by their places; `received` is the JSON of that answer."""
+    """The results of the tool calls in one answer of a model.
+
+    `received` is the JSON of the answer, and `texts` are the results in the order of the calls in it.
+    """
 
     received: Any
     texts: Sequence[str]
 
 
 class PassingWire(ABC):
-    """A vendor's chat API as programs call it."""
+    """A vendor's chat API as programs call it.
+
+    A `Body` is the JSON of a program's request, and `received` the JSON of the vendor's answer to it.
+    """
 
     vendor: ClassVar[Vendor]
     headers: ClassVar[Mapping[str, str]] = {}
@@ -105,27 +114,27 @@ class PassingWire(ABC):
 
     def whole(self, body: Body) -> Body:
         """Return the request for an answer that is not streamed."""
-        return {name: value for name, value in body.items() if name not in _OF_STREAMS}
+        return {name: value for name, value in body.items() if name not in _STREAM_FIELDS}
 
     @abstractmethod
     def path(self, model: str) -> str:
-        """Return the path of a whole answer, below the vendor's base URL."""
+        """Return the path for answers that are not streamed, below the vendor's base URL."""
 
     @abstractmethod
     def conversation(self, body: Body) -> list[Any]:
-        """Return the messages of a request. Raises `Invalid` for what can't be continued."""
+        """Return the messages of a request in the vendor's JSON. Raises `Invalid` if they are no list."""
 
     @abstractmethod
     def continued(self, body: Body, results: Results) -> Body:
-        """Return the request with an answer of the model and the results of its calls added."""
+        """Return the request with the answer and the results of its calls added to its messages."""
 
     @abstractmethod
     def events(self, received: Any, body: Body) -> Iterator[Any]:
-        """Yield the events, as JSON, of the stream that would have brought this answer."""
+        """Yield the events, as JSON, of the stream that would have brought an answer."""
 
     @abstractmethod
     def instruction(self, body: Body) -> str:
-        """Return the program's own instruction."""
+        """Return the instruction in a request: its system or developer messages."""
 
     @abstractmethod
     def tools(self, body: Body) -> Iterator[ToolDefinition]:
@@ -171,14 +180,14 @@ def encoded(received: Any) -> bytes:
 
 
 def repeated(value: Any) -> Any:
-    """Return a value for many frames of a stream: a long text is cut, and an object or a list is left out."""
+    """Return a value for the many frames that repeat it: long texts are cut, lists and objects become None."""
     if isinstance(value, str):
         return value[:REPEATED_MAX]
     return value if isinstance(value, int | float) else None
 
 
 def listed(body: Body, field: str) -> list[Any]:
-    """Return a list of a request; raises `Invalid` for another type."""
+    """Return the list in a field of a request. Raises `Invalid` if it is no list."""
     value = body.get(field)
     if not isinstance(value, list):
         raise Invalid(f"{field}: Must be a list.")
@@ -186,7 +195,7 @@ def listed(body: Body, field: str) -> list[Any]:
 
 
 def entries(value: Any) -> Iterator[dict[str, Any]]:
-    """Yield the objects of a list in JSON; a text counts as a list with that text."""
+    """Yield the objects of a list in JSON; a text counts as the list `[{"text": …}]`."""
     items: Iterable[Any] = [{"text": value}] if isinstance(value, str) else value if isinstance(value, list) else ()
     return (item for item in items if isinstance(item, dict))
 
@@ -197,7 +206,7 @@ def texts(value: Any) -> str:
 
 
 def tool(entry: Mapping[str, Any], parameters: Any) -> Iterator[ToolDefinition]:
-    """Yield the definition of a tool that has a name."""
+    """Yield the definition of the tool in an entry of a request; nothing if it has no name."""
     name, description = entry.get("name"), entry.get("description")
     if isinstance(name, str) and name:
         schema = parameters if isinstance(parameters, dict) else {}
@@ -205,5 +214,5 @@ def tool(entry: Mapping[str, Any], parameters: Any) -> Iterator[ToolDefinition]:
 
 
 def without_nulls(message: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an object without what is null, which some servers refuse in what they sent themselves."""
+    """Return an object without its nulls: some servers send nulls, and refuse them when they are sent back."""
     return {key: value for key, value in message.items() if value is not None}

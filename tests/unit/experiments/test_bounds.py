@@ -36,6 +36,7 @@ def test_which_test_cases_got_worse_is_found_in_steps_that_grow_with_their_numbe
     assert growth_of(prepare, SIZE, calls_of) < LINEAR
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trials", ["PPPP", "FFFF", "FFFFFFFF", "PFPF", "P"])
 @pytest.mark.parametrize("baseline", ["PPPPPPPP", "FFFF", "PF"])
 def test_an_experiment_is_decided_in_steps_that_grow_with_its_test_cases(trials: str, baseline: str) -> None:

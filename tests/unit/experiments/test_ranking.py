@@ -48,6 +48,7 @@ def several(detect: float, candidates: int) -> Design:
     return replace(design(detect), repeats_min=least, repeats_max=most, candidates=candidates)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("candidates", [2, 3, MOST_CANDIDATES])
 @pytest.mark.parametrize("detect", [0.25, 0.5])
 def test_each_of_several_broken_candidates_passes_so_rarely_that_any_does_one_time_in_ten_at_most(

@@ -147,6 +147,7 @@ def test_labels_of_link_references_are_collected_only_where_they_are_definitions
     assert link_labels(text) == {"ONE", "TWO", "SIX"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "unit",
     [

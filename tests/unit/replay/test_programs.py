@@ -68,6 +68,7 @@ def test_a_subcommand_that_reads_reads_with_words_after_it(command: tuple[str, s
     assert command_reads(" ".join([*command, *rest]))
 
 
+@pytest.mark.slow
 @given(st.sampled_from([(program, sub) for program, subs in WRITING.items() for sub in subs.split()]), REST)
 @settings(max_examples=600)
 def test_a_subcommand_that_changes_something_writes_whatever_follows(command: tuple[str, str], rest: list[str]) -> None:

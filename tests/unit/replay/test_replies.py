@@ -74,6 +74,7 @@ def test_a_request_goes_on_where_the_one_before_ended(
         assert len(second.new) == sum(map(len, after))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("calls", [10, 20, 40])
 def test_the_next_call_needs_as_many_steps_after_many_calls_as_after_few(calls: int) -> None:
     case = turn("?", *[call("get", {"n": n, "text": f"the order {n}"}, n) for n in range(50)])

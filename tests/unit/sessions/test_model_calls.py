@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -70,6 +71,7 @@ def test_the_difference_of_the_calls_that_two_turns_keep_loses_no_name() -> None
     assert {calls.model for calls in change} == {calls.model for calls in (*before, *after)} - {""}
 
 
+@pytest.mark.slow
 def test_adding_calls_of_other_models_needs_work_in_step_with_them() -> None:
     def prepare(size: int) -> Callable[[], object]:
         calls = [[ModelCalls("p", f"m{size - n:06}", 0, 1, Usage(1, 1))] for n in range(size)]

@@ -75,6 +75,7 @@ def test_spans_come_after_their_parents(parents: list[tuple[int, int | None]], o
     assert [int(shown.span_id, 16) for shown in in_tree_order(tree(*parents))] == ordered
 
 
+@pytest.mark.slow
 def test_twice_the_scores_of_a_turn_need_twice_the_work() -> None:
     def prepare(count: int) -> Callable[[], object]:
         scores = tuple(score(number % 200, f"score {number}") for number in range(count))
@@ -98,6 +99,7 @@ def of_number(number: int) -> ShownSpan:
     return replace(span(1), span_id=f"{number:016x}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", ["chain", "siblings", "circle"])
 def test_ordering_twice_the_spans_needs_twice_the_work(shape: str) -> None:
     def prepare(count: int) -> Callable[[], object]:

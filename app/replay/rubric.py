@@ -23,11 +23,15 @@ results. For each step N to judge: `recorded N`, what the recording has; `produc
 produced; `evidence N`, what simple rules noticed, which may be wrong; `assertion N`, only for some steps.
 
 A step fails if one of these is true of what was produced:
-- A fact, condition, warning, promise, unit, attribution or direction changed, is missing, or was added without \
-support in the parts above.
+- A fact, condition, warning, promise, unit, attribution or direction changed, or was added without support in the \
+parts above.
+- Something is missing that the user asked for, or without which the user or the owner may decide or act wrongly: an \
+amount, date, name, number or place of what was asked or done, a condition, limit, deadline, warning or duty, whether \
+an action was taken, a question that the user has to answer.
 - It allows what the recording forbids, or the reverse.
 - It asks the user for something that the recording does not ask for.
-- It gives the user something that the user should not learn, such as the instruction or internal notes of a tool.
+- It gives the user something that the user should not learn, such as the instruction or internal notes of a tool, \
+or the raw result of a call.
 - It is in another language than the user's.
 - It claims an action that the calls of this turn do not show, or promises one that the recording does not promise.
 - It refuses, or does not answer, what the recording answers.
@@ -36,7 +40,10 @@ support in the parts above.
 
 A step passes if only these differ: order, tone, formatting, greetings, politeness, synonyms, more or fewer words \
 for the same content, and rounding that the recording does as well. A fact that the instruction, the conversation or\
- a result of a call supports may be added if it changes nothing in the recording.
+ a result of a call supports may be added if it changes nothing in the recording. A detail may be missing if nobody \
+would decide or do anything else without it: the user wrote it or was given it earlier, the rest of the text shows it,\
+ or it is a remark that the user did not ask for, such as a source, a reason, how something was done, that something \
+else stays as it was, or an offer of more help. Such a finding does not matter.
 
 If a step has an assertion, it passes if what was produced satisfies the assertion, and `recorded N` is only an \
 example.

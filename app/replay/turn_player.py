@@ -80,7 +80,7 @@ class TurnPlayer:
     def play(self) -> TurnResult:
         """Return one verdict for each recorded step, however the turn ends."""
         if not self.turn.user:
-            result = unplayed(self.turn, "what the user said was not recorded", "no_user_text")
+            result = unplayed(self.turn, "the message of the user was not recorded", "no_user_text")
         else:
             result = self._played(self.turn.user)
         self._report(len(self.turn.steps), result)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import orjson
 
@@ -18,7 +19,7 @@ from app.audit.probes import Probe
 from app.replay.changes import change_case
 from app.replay.engine import replay
 from app.replay.judge import ModelJudge
-from app.replay.ports import Ports
+from app.replay.ports import JudgeModelPort, Ports
 from tests.gate.edits import edited
 from tests.gate.heldout import Source, read_source
 from tests.gate.measure import ErringModel, Rates, SourceDraft, drafts_of, of_experiments, played
@@ -29,6 +30,7 @@ HERE = Path(__file__).parent / "strangers"
 PROPOSED = "only "  # before a reader of which no proposal was confirmed
 JUDGES = {"right": 0.0, "none": None, "errs 5 %": 0.05, "errs 10 %": 0.1, "errs 20 %": 0.2}
 REPEATS = 5  # of each draft with a judge that errs
+NONCE = "0" * 16  # of the questions to a judge
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,12 @@ class Draft:
             return played(self.source, self.played, wrong, repeat)
         right = "failed" if self.is_harmful else "passed"
         name = f"{self.source.name}/{self.what}/{repeat}"
-        judge = None if wrong is None else ModelJudge(ErringModel(right, wrong, name), lambda: "0" * 16, "scripted")
+        return self.judged_by(None if wrong is None else ErringModel(right, wrong, name))
+
+    def judged_by(self, model: JudgeModelPort | None) -> str:
+        """Return the gate's verdict on a draft that was written by hand; `model` is the judge's, None without one."""
+        assert isinstance(self.played, Scene)
+        judge = None if model is None else ModelJudge(model, lambda: NONCE, "scripted")
         versions: dict[str | None, frozenset[str]] = {None: frozenset(tool.name for tool in self.source.tools)}
         draft = SourceDraft(self.source.tools, {}, versions, self.source.instruction)
         ports = Ports(ScriptedModel(self.played.turns), draft, judge, proposed=self.source.proposed)
@@ -73,6 +80,22 @@ def _all_drafts(of: str, confirmed: str) -> tuple[Draft, ...]:
 
 
 def _drafts(of: str, confirmed: str) -> Iterator[Draft]:
+    yield from written_drafts(of, confirmed=confirmed)
+    for source, probe in drafts_of([source for source, _ in _sources(of, confirmed)]):
+        yield Draft(source, probe.kind, probe.planted, probe)
+
+
+def written_drafts(of: str, *, confirmed: str = "") -> Iterator[Draft]:
+    """Yield the drafts of a set that were written by hand; `confirmed` as for `drafts`."""
+    for source, document in _sources(of, confirmed):
+        recorded = replace(scene_of(source.case), tools=source.tools)
+        for entry in document["drafts"]:
+            yield Draft(source, entry["what"], entry["must"] == "fail", edited(recorded, entry))
+
+
+@cache
+def _sources(of: str, confirmed: str) -> list[tuple[Source, dict[str, Any]]]:
+    """Return the agents of a set with their documents; `confirmed` as for `drafts`."""
     sources = []
     for path in sorted((HERE / of).glob("*.json")):
         document = orjson.loads(path.read_bytes())
@@ -84,12 +107,8 @@ def _drafts(of: str, confirmed: str) -> Iterator[Draft]:
             effects = reads if confirmed == "reads" else proposed_effects(source, confirmed)
             rules = {name: {"effect": effect} for name, effect in effects.items()}
             source = replace(source, case=change_case(source.case, {"tools": rules}))
-        sources.append(source)
-        recorded = replace(scene_of(source.case), tools=source.tools)
-        for entry in document["drafts"]:
-            yield Draft(source, entry["what"], entry["must"] == "fail", edited(recorded, entry))
-    for source, probe in drafts_of(sources):
-        yield Draft(source, probe.kind, probe.planted, probe)
+        sources.append((source, document))
+    return sources
 
 
 def verdicts(of: str, chance: float | None, repeat: int = 0, *, confirmed: str = "") -> tuple[str, ...]:

@@ -235,7 +235,7 @@ def test_a_turn_without_the_user_s_text_cannot_be_played() -> None:
 
     assert (result.status, result.stop_reason) == ("failed", "no_user_text")
     assert results(result) == [["not_run"], ["not_run"]]
-    assert result.turns[0].steps[0].reason == "what the user said was not recorded"
+    assert result.turns[0].steps[0].reason == "the message of the user was not recorded"
 
 
 def test_with_recorded_history_only_that_turn_is_lost() -> None:

@@ -7,8 +7,8 @@ from typing import ClassVar, TypeVar
 T = TypeVar("T")
 
 
-UNREADABLE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-"""The errors of code that reads data of an unexpected shape."""
+MALFORMED_DATA = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""The errors that Python raises in code that reads data of an unexpected shape."""
 
 
 class ServiceError(Exception):

@@ -13,7 +13,7 @@ from app.actors.options import RETRIED
 from app.actors.replays import ReplayActor, send_replays
 from app.actors.sending import logged_if_unsent
 from app.redis_store.broker import WakingBroker
-from app.redis_store.middleware import owned
+from app.redis_store.middleware import for_organization
 from app.services.accounts.projects import Owners
 from app.services.audits.claims import JudgeAuditSweeper
 from app.services.audits.runner import JudgeAuditRunner
@@ -29,7 +29,10 @@ TIME_LIMIT_MS = 3_600_000
 def declare(
     broker: RedisBroker, *, runner: JudgeAuditRunner, advancer: ExperimentAdvancer, replay: ReplayActor, owners: Owners
 ) -> AuditActor:
-    """Declare the actor. Dramatiq retries it while the database is away, and elsewhere when this process stops."""
+    """Declare the actor.
+
+    Dramatiq retries it while the database is away. When this process stops, another process continues the work.
+    """
 
     @dramatiq.actor(broker=broker, queue_name="replays", max_retries=3, time_limit=TIME_LIMIT_MS, **RETRIED)
     def audit_judge(audit_id: int) -> None:
@@ -54,7 +57,7 @@ class AuditDelivery:
         ids = list(audit_ids)
         with logged_if_unsent(log, "audits_not_sent", audit_ids=ids):
             for audit_id, organization_id in self.owners.of_audits(ids).items():
-                self.broker.enqueue(owned(self.actor.message(audit_id), organization_id))
+                self.broker.enqueue(for_organization(self.actor.message(audit_id), organization_id))
 
     def sweep(self) -> None:
         """Send the audits again that were left behind; the clock calls it."""

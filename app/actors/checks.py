@@ -8,7 +8,7 @@ import dramatiq
 from dramatiq.brokers.redis import RedisBroker
 
 from app.redis_store.broker import MAX_AGE_MS, WakingBroker
-from app.redis_store.middleware import owned
+from app.redis_store.middleware import for_organization
 from app.services.scores.checking import OnlineCheckRunner
 
 CheckActor = dramatiq.Actor[[int], None]
@@ -38,4 +38,4 @@ class CheckDelivery:
     def sweep(self) -> None:
         """Send a message for each online check that has turns to read; the clock calls it."""
         for check_id, organization_id in self.runner.due().items():
-            self.broker.enqueue(owned(self.actor.message(check_id), organization_id))
+            self.broker.enqueue(for_organization(self.actor.message(check_id), organization_id))

@@ -12,7 +12,7 @@ from app.actors.options import RETRIED
 from app.actors.sending import logged_if_unsent
 from app.models.cases import TestCaseRow
 from app.redis_store.broker import WakingBroker
-from app.redis_store.middleware import owned
+from app.redis_store.middleware import for_organization
 from app.services.accounts.projects import Owners
 from app.services.replays.effect_proposer import EffectProposer
 
@@ -46,4 +46,4 @@ class EffectsDelivery:
         """Send the test case's message. If Redis or the database is away, its tools get no proposals."""
         with logged_if_unsent(log, "effects_not_asked", test_case_id=row.id):
             message = self.actor.message(row.project_id, row.id)
-            self.broker.enqueue(owned(message, self.owners.of_project(row.project_id)))
+            self.broker.enqueue(for_organization(message, self.owners.of_project(row.project_id)))

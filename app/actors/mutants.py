@@ -14,7 +14,7 @@ from app.actors.replays import ReplayActor, send_replays
 from app.actors.sending import logged_if_unsent
 from app.models.experiments import ExperimentRow
 from app.redis_store.broker import WakingBroker
-from app.redis_store.middleware import owned
+from app.redis_store.middleware import for_organization
 from app.services.accounts.projects import Owners
 from app.services.experiments.advance import ExperimentAdvancer
 from app.services.experiments.mutant_proposer import MutantProposer, MutantSweeper
@@ -57,7 +57,9 @@ class MutantsDelivery:
         """Send the maps' messages. While Redis or the database is away they wait for the clock's next sweep."""
         for row in rows:
             with logged_if_unsent(log, "mutants_not_asked", experiment_id=row.id):
-                self.broker.enqueue(owned(self.actor.message(row.id), self.owners.of_project(row.project_id)))
+                self.broker.enqueue(
+                    for_organization(self.actor.message(row.id), self.owners.of_project(row.project_id))
+                )
 
     def sweep(self) -> None:
         """Send the maps again that were left behind; the clock calls it."""

@@ -12,7 +12,7 @@ from dramatiq.brokers.redis import RedisBroker
 from app.actors.options import RETRIED
 from app.actors.sending import logged_if_unsent
 from app.redis_store.broker import WakingBroker
-from app.redis_store.middleware import owned
+from app.redis_store.middleware import for_organization
 from app.services.accounts.projects import Owners
 from app.services.experiments.advance import ExperimentAdvancer
 from app.services.replays.calibrations import CalibrationService
@@ -34,11 +34,15 @@ def declare(
     advancer: ExperimentAdvancer,
     owners: Owners,
 ) -> ReplayActor:
-    """Declare the actor. Dramatiq retries it while the database is away, and elsewhere when this process stops."""
+    """Declare the actor.
+
+    Dramatiq retries it while the database is away. When this process stops, another process continues the work.
+    """
 
     @dramatiq.actor(broker=broker, queue_name="replays", max_retries=3, time_limit=TIME_LIMIT_MS, **RETRIED)
     def replay(replay_id: int) -> None:
         if not player.play(replay_id):
+            # This process had no memory for the replay in time, so its message goes back to the queue.
             send_replays(broker, replay, owners, [replay_id])
             return
         calibrations.replay_ended(replay_id)
@@ -51,7 +55,7 @@ def send_replays(broker: RedisBroker, actor: ReplayActor, owners: Owners, replay
     """Send the replays' messages. While Redis or the database is away they wait for the clock's next sweep."""
     with logged_if_unsent(log, "replays_not_sent", replay_ids=replay_ids):
         for replay_id, organization_id in owners.of_replays(replay_ids).items():
-            broker.enqueue(owned(actor.message(replay_id), organization_id))
+            broker.enqueue(for_organization(actor.message(replay_id), organization_id))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

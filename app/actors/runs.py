@@ -17,7 +17,7 @@ from app.concurrency import deadline
 from app.errors import Unavailable
 from app.models.runs import RunRow
 from app.redis_store.broker import WakingBroker
-from app.redis_store.middleware import OPTION, owned
+from app.redis_store.middleware import OPTION, for_organization
 from app.redis_store.runs import Announcement
 from app.services.accounts.projects import Owners
 from app.services.runs import RunService, StartedRun
@@ -59,7 +59,7 @@ def declare(broker: RedisBroker, runs: RunService) -> RunActor:
 
 def _message(actor: RunActor, run_id: int, organization_id: int, *, large: bool) -> Message[None]:
     """Return the run's message. Its id depends on the run only, so that a message sent twice is recognized."""
-    message = owned(actor.message(run_id), organization_id)
+    message = for_organization(actor.message(run_id), organization_id)
     return message.copy(message_id=f"run-{run_id}", options={LARGE: True} if large else {})
 
 

@@ -23,7 +23,7 @@ from app.concurrency.quotas import FairSemaphore
 from app.errors import Unavailable
 from app.redis_store.batches import BODY_S, Mailbox
 from app.redis_store.broker import MAX_AGE_MS, WakingBroker
-from app.redis_store.middleware import OPTION, owned
+from app.redis_store.middleware import OPTION, for_organization
 from app.services.accounts.projects import Owners
 from app.services.ingest.batch import BatchForm, Receipt
 from app.services.ingest.service import IngestService
@@ -164,7 +164,7 @@ class BatchDelivery:
         organization_id = self.owners.of_project(project_id)
         ticket = self.mailbox.ticket(organization_id, body)
         message = self.actor.message(project_id, key, ticket, form.encoding, sealed, *form.message_arguments())
-        message = owned(message, organization_id)
+        message = for_organization(message, organization_id)
         until = deadline.end_of_wait(self.wait_s)
         lasting_changes.note()
         claim = self.mailbox.put(key, ticket, body, message.message_id)

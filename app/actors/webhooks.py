@@ -8,7 +8,7 @@ import dramatiq
 from dramatiq.brokers.redis import RedisBroker
 
 from app.redis_store.broker import MAX_AGE_MS, WakingBroker
-from app.redis_store.middleware import owned
+from app.redis_store.middleware import for_organization
 from app.services.accounts.projects import Owners
 from app.services.webhooks.deliveries import WebhookDeliverer
 
@@ -38,4 +38,4 @@ class WebhookDelivery:
         """Send a message for each webhook that has deliveries due; the clock calls it."""
         for due in self.deliverer.due():
             message = self.actor.message(due.project_id, due.webhook_id)
-            self.broker.enqueue(owned(message, self.owners.of_project(due.project_id)))
+            self.broker.enqueue(for_organization(message, self.owners.of_project(due.project_id)))

@@ -10,7 +10,7 @@ import falcon
 
 from app.api.operation import ApiCall, Command, Method, Resource, operation
 from app.chat import ToolCall
-from app.errors import UNREADABLE, Invalid, ProviderError
+from app.errors import MALFORMED_DATA, Invalid, ProviderError
 from app.http.access import ByProgramToken
 from app.http.event_stream import EVENT_STREAM
 from app.models.api_keys import ApiKey
@@ -230,7 +230,7 @@ def _request(call: ApiCall, wire: PassingWire, body: Body, model: str) -> Progra
     request = ProgramRequest(wire, name, body, {header: value for header, value in sent.items() if value})
     try:
         request.instruction, list(request.tools)
-    except UNREADABLE as error:
+    except MALFORMED_DATA as error:
         raise Invalid(f"The request is not in the vendor's format: {error}") from error
     return request
 
@@ -238,7 +238,7 @@ def _request(call: ApiCall, wire: PassingWire, body: Body, model: str) -> Progra
 def _streamed(wire: PassingWire, received: Any, body: Body) -> bytes:
     try:
         return wire.stream(received, body)
-    except UNREADABLE as error:
+    except MALFORMED_DATA as error:
         raise ProviderError(f"The model's answer can't be streamed: {error}") from error
 
 

@@ -12,7 +12,10 @@ from config.environment import SettingsError
 
 
 def extend(main: Commands) -> None:
-    """Add the commands to the client's. Settings are read from the environment (see docs/configuration.md)."""
-    main.shown = (*main.shown, ServiceError, SettingsError)
+    """Add the server's commands to the client's command line, which then shows the server's errors as one line, too.
+
+    Settings are read from the environment (see docs/configuration.md).
+    """
+    main.shown_errors = (*main.shown_errors, ServiceError, SettingsError)
     for command in (serve, init, db, keys, doctor, backup, restore, erase, compress, data_policy, sign_in_link):
         main.add_command(command)

@@ -34,7 +34,10 @@ class OutageBreaker:
         return _Guard(self)
 
     def note_outage(self) -> None:
-        """Open the breaker after work without an answer, which may only be slow: the next call probes at once."""
+        """Open the breaker for work that was cut off without an answer, but let the next call probe at once.
+
+        The server may not hang: the work may only have been slow.
+        """
         with self._lock:
             self._outages += 1
             self._opened_at = self.monotonic() - self.cool_down_s

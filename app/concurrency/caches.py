@@ -47,10 +47,10 @@ class BoundedCache(Generic[T]):
 
 
 class TimedCache(Generic[T]):
-    """Keeps values for `keep_s` seconds from the beginning of their reading; drops all when there are `most` of them.
+    """Keeps values for `keep_s` seconds after their reading began. Before it would have more than `most`, it drops all.
 
-    Two threads that miss at the same time both read the value. A reading that began before `clear` or `forget` is not
-    kept, because it may have seen what was there before. For `on_lookup` see `BoundedCache`.
+    Two threads that miss at the same time both read the value. A value that was read from before a call of `clear` or
+    `forget` is not kept, because it may be out of date. For `on_lookup` see `BoundedCache`.
     """
 
     def __init__(

@@ -26,8 +26,8 @@ STATEMENT_S = 30  # then the connection is given up
 LOCK_WAIT_S = 20
 POOL_WAIT_S = 10
 CONNECT_S = 10  # to connect to a server, or to ping it
-# How long SQLite waits for the lock of another process. A request sets a shorter time, which also holds for the next
-# reader on the connection: the minimum leaves it time for its short waits.
+# How long SQLite waits for the lock of another process. A request sets a shorter time, down to `BUSY_MIN_S`. The time
+# stays set for the next reader on the connection, and its short waits end within the minimum.
 BUSY_S = 30.0
 BUSY_MIN_S = 0.5
 # A server that has not answered any wait for this long is considered to hang.

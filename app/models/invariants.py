@@ -33,11 +33,11 @@ from app.sessions.model_calls import calls_in
 from app.sessions.sums import SessionTotals
 
 TURNS_MAX = 200
-"""Turns of the longest session that is checked: reading longer ones would delay other rules."""
+"""Sessions with more turns are not examined: reading them would delay other rules."""
 TURNS_AT_ONCE, SPANS_AT_ONCE = TURNS_MAX, 500
-"""Turns' facts, and spans, that are in memory together, unless one turn has more."""
+"""The most facts of turns, and the most spans, that are in memory together, unless a single turn has more."""
 SILENT = timedelta(minutes=10)
-"""The time after which a worker without a heartbeat has lost its work, which the clock gives away within a minute."""
+"""Work without a heartbeat for this time is broken: the clock gives such work to another worker within a minute."""
 ERASED = timedelta(days=1)
 """The time within which the rows of an erased prompt are removed."""
 
@@ -49,21 +49,24 @@ class RowRef(NamedTuple):
     id: int
 
 
-Broken = Callable[[Connection, int, Sequence[int], datetime], Iterable[int]]
-"""Returns those of a project's rows, by id, that break a rule now. Raises `ValueError` for what can't be read."""
+FindBroken = Callable[[Connection, int, Sequence[int], datetime], Iterable[int]]
+"""Finds broken rows: (connection, project id, ids of the rows to examine, now) to the ids of the broken rows.
+
+Raises `ValueError` if a row can't be read.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Invariant:
-    """A rule on the rows of `table` that match `condition`.
+    """A rule that the rows of `table` which match `condition` never break.
 
-    `meaning` is what holds, `remedy` what an operator does about a row that breaks it. A `slow` rule is left out of the
-    clock's work.
+    `meaning` is the rule in words, and `remedy` is what an operator can do about a row that breaks it. A `slow` rule is
+    examined by `reprise doctor --deep` only, and not by the clock.
     """
 
     name: str
     table: Table
-    broken: Broken
+    find_broken: FindBroken
     meaning: str
     remedy: str
     condition: ColumnElement[bool] = true()
@@ -77,7 +80,7 @@ class Invariant:
         return [RowRef(*row) for row in connection.execute(statement)]
 
 
-def _wrong_sums(connection: Connection, project_id: int, ids: Sequence[int], now: datetime) -> Iterable[int]:
+def _with_wrong_sums(connection: Connection, project_id: int, ids: Sequence[int], now: datetime) -> Iterable[int]:
     c = sessions.c
     counted = and_(c.errors.is_not(None), c.turns <= TURNS_MAX)
     statement = select(*queries.columns_of(SessionRow, sessions)).where(
@@ -85,10 +88,10 @@ def _wrong_sums(connection: Connection, project_id: int, ids: Sequence[int], now
     )
     rows = queries.list_rows(connection, SessionRow, statement)
     for piece in by_size(rows, attrgetter("turns"), TURNS_AT_ONCE):
-        yield from _wrong_of(connection, project_id, piece)
+        yield from _wrong_among(connection, project_id, piece)
 
 
-def _wrong_of(connection: Connection, project_id: int, rows: Sequence[SessionRow]) -> Iterator[int]:
+def _wrong_among(connection: Connection, project_id: int, rows: Sequence[SessionRow]) -> Iterator[int]:
     keys = [row.session_key for row in rows]
     totals = {key: SessionTotals() for key in keys}
     for turn in list_turns(connection, project_id=project_id, session_keys=keys):
@@ -109,7 +112,9 @@ def _turns_of(connection: Connection, project_id: int, ids: Sequence[int]) -> li
     return [(id_, TurnRow(*row)) for id_, *row in connection.execute(statement)]
 
 
-def _other_span_counts(connection: Connection, project_id: int, ids: Sequence[int], now: datetime) -> Iterable[int]:
+def _with_wrong_span_counts(
+    connection: Connection, project_id: int, ids: Sequence[int], now: datetime
+) -> Iterable[int]:
     rows, c = _turns_of(connection, project_id, ids), spans.c
     statement = select(c.prompt_id, c.trace_id, func.count()).where(
         c.project_id == project_id, c.trace_id.in_(sorted({row.trace_id for _, row in rows}))
@@ -131,11 +136,13 @@ def _unreadable_spans(connection: Connection, project_id: int, ids: Sequence[int
     return ()
 
 
-def _misfitting_blocks(connection: Connection, project_id: int, ids: Sequence[int], now: datetime) -> Iterable[int]:
+def _with_misfitting_bodies(
+    connection: Connection, project_id: int, ids: Sequence[int], now: datetime
+) -> Iterable[int]:
     return span_packing.misfits(connection, project_id=project_id, ids=ids)
 
 
-def _unknown_versions(connection: Connection, project_id: int, ids: Sequence[int], now: datetime) -> Iterable[int]:
+def _with_unknown_versions(connection: Connection, project_id: int, ids: Sequence[int], now: datetime) -> Iterable[int]:
     v = prompt_versions.c
     hashes = {
         id_: set(chain.from_iterable(label.commit_hashes for label in labels.values()))
@@ -150,14 +157,16 @@ def _unknown_versions(connection: Connection, project_id: int, ids: Sequence[int
     return [id_ for id_, unknown in hashes.items() if unknown]
 
 
-def _kept_rows(connection: Connection, project_id: int, ids: Sequence[int], now: datetime) -> Iterable[int]:
+def _with_turns_after_erasure(
+    connection: Connection, project_id: int, ids: Sequence[int], now: datetime
+) -> Iterable[int]:
     c, t = prompts.c, turns.c
     first = select(t.id).where(t.project_id == project_id, t.prompt_id == c.id).limit(1).scalar_subquery()
     erased = select(c.id).where(c.project_id == project_id, c.id.in_(ids), c.erased_at < now - ERASED)
     return connection.scalars(erased.where(first.is_not(None)))
 
 
-def _silent(table: Table) -> Broken:
+def _silent(table: Table) -> FindBroken:
     c = table.c
 
     def broken(connection: Connection, project_id: int, ids: Sequence[int], now: datetime) -> Iterable[int]:
@@ -167,7 +176,9 @@ def _silent(table: Table) -> Broken:
     return broken
 
 
-def _open_replays(connection: Connection, project_id: int, ids: Sequence[int], now: datetime) -> Iterable[int]:
+def _ended_with_open_replays(
+    connection: Connection, project_id: int, ids: Sequence[int], now: datetime
+) -> Iterable[int]:
     link, r = experiment_replays.c, replays.c
     unfinished = select(link.experiment_id).join(replays, r.id == link.replay_id)
     ended = experiments.c.status.not_in(UNFINISHED)
@@ -179,7 +190,7 @@ def _open_replays(connection: Connection, project_id: int, ids: Sequence[int], n
 
 
 def _missing_usage(connection: Connection, project_id: int, ids: Sequence[int], now: datetime) -> Iterable[int]:
-    """Compare the runs of the day before yesterday: fewer may be stored than were counted, as runs are removed."""
+    """Compare the runs of the day before yesterday. More runs may be counted than are stored: runs are removed."""
     day = (now - timedelta(days=2)).date()
     since = datetime.combine(day, time(), UTC)
     until = since + timedelta(days=1)
@@ -195,8 +206,8 @@ DAMAGED = "The disk has damaged them: check it, and restore a backup that is old
 _SEND_AGAIN = "Start the process that works on it: `reprise doctor` names the queues without one."
 
 INVARIANTS: tuple[Invariant, ...] = (
-    Invariant("session sums", sessions, _wrong_sums, "A session has the sums and times of its turns.", _RESTORE),
-    Invariant("turn spans", turns, _other_span_counts, "A turn counts its stored spans.", _RESTORE),
+    Invariant("session sums", sessions, _with_wrong_sums, "A session has the sums and times of its turns.", _RESTORE),
+    Invariant("turn spans", turns, _with_wrong_span_counts, "A turn counts its stored spans.", _RESTORE),
     Invariant(
         "span bodies",
         turns,
@@ -208,7 +219,7 @@ INVARIANTS: tuple[Invariant, ...] = (
     Invariant(
         "span blocks",
         span_blocks,
-        _misfitting_blocks,
+        _with_misfitting_bodies,
         "A block has the bodies of its spans, and no others.",
         "Report it: what was erased may still be in it.",
         slow=True,
@@ -216,7 +227,7 @@ INVARIANTS: tuple[Invariant, ...] = (
     Invariant(
         "labels",
         prompts,
-        _unknown_versions,
+        _with_unknown_versions,
         "A label points to a version of its prompt.",
         "Move the label to a version of the prompt.",
         prompts.c.labels.is_not(None),
@@ -224,7 +235,7 @@ INVARIANTS: tuple[Invariant, ...] = (
     Invariant(
         "erased prompts",
         prompts,
-        _kept_rows,
+        _with_turns_after_erasure,
         "Nothing is left of a prompt that was erased a day ago.",
         "Start the clock, which removes what is left; if it runs, its log has `periodic_job_failed` with the job"
         " `finish_erasures`, or `erasure_left_to_sweep`, with the error.",
@@ -244,7 +255,7 @@ INVARIANTS: tuple[Invariant, ...] = (
     Invariant(
         "replays of experiments",
         experiments,
-        _open_replays,
+        _ended_with_open_replays,
         "An experiment that has ended has no replay in work.",
         "Cancel the replay on its page.",
     ),
@@ -262,9 +273,12 @@ INVARIANTS: tuple[Invariant, ...] = (
 def broken_of(
     invariant: Invariant, connection: Connection, project_id: int, ids: Sequence[int], now: datetime
 ) -> set[int]:
-    """Return those of a project's rows that break the rule; a row that can't be read breaks it."""
+    """Return the ids of the rows that break the rule; a row that can't be read breaks it, too.
+
+    If a row can't be read, halves of the rows are examined until that row is found.
+    """
     try:
-        return set(invariant.broken(connection, project_id, ids, now))
+        return set(invariant.find_broken(connection, project_id, ids, now))
     except ValueError:
         if len(ids) == 1:
             return set(ids)

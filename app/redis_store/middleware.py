@@ -78,6 +78,6 @@ class Ownership(Middleware):
             message.options["redis_message_id"] = f"{organization_id}:{message.options['redis_message_id']}"
 
 
-def owned(message: Message[R], organization_id: int) -> Message[R]:
-    """Return a copy of the message that belongs to the organization."""
+def for_organization(message: Message[R], organization_id: int) -> Message[R]:
+    """Return a copy of a message that counts towards the organization's share of the workers."""
     return message.copy(options={OPTION: organization_id})

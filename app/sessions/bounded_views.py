@@ -1,4 +1,7 @@
-"""Views of the spans of a batch, within a budget: JSON of tiny members costs a hundred times as much as other texts."""
+"""Reads the spans of a batch for the conventions within a budget of JSON elements.
+
+JSON with many tiny members needs a hundred times as much time and memory as a text of the same length.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +15,14 @@ from app.values.budget import WorkBudget
 from app.values.json import count_marks
 
 SHORT_MAX = 1000
-"""Characters of an attribute that is read of a span beyond the budget."""
+"""The longest text, in characters, that is read of a span beyond the budget."""
 
 
 def view_within(span: Span, budget: WorkBudget) -> SpanView:
-    """Return a span for the conventions; only its short attributes if it has more elements than the budget has left."""
+    """Return the span as the conventions (`app/otlp/normalise`) read it, and spend its elements from the budget.
+
+    A span with more elements than the budget has left is returned with its short attributes only.
+    """
     elements = count_marks(bytes(span.raw))
     if elements > budget.limit - budget.spent:
         return SpanView(span.name, span.scope, _ShortAttributes(span.attributes))

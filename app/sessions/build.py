@@ -23,10 +23,10 @@ from app.sessions.facts import version_of
 from app.sessions.fidelity import files_of, gaps_of, instruction_of, response_ids_of
 from app.sessions.grouping import grouping_advice
 from app.sessions.later_questions import divided, later_questions
-from app.sessions.payers import paying
 from app.sessions.placeholders import placeholders
 from app.sessions.spans import RawSpan, Records, TurnSpan, read_turn
 from app.sessions.steps import in_step_order, shown, steps_of
+from app.sessions.token_spans import spans_with_tokens
 from app.sessions.tool_calls import read_calls
 from app.sessions.turn_texts import LoneTurn
 from app.sessions.types import Gap, Step, Turn, Usage
@@ -116,8 +116,8 @@ def _turn(
     named = (version_of(span.full.attributes, hashes) for span in spans)
     versions = list(dict.fromkeys(filter(None, named)))
     conversations = _names(spans, CONVERSATION_KEYS)
-    payers = {span.span_id for span in paying(spans)}
-    listed = tuple(shown(span, prices, pays=span.span_id in payers) for span in spans)
+    with_tokens = {span.span_id for span in spans_with_tokens(spans)}
+    listed = tuple(shown(span, prices, has_tokens=span.span_id in with_tokens) for span in spans)
     return Turn(
         trace_id=trace_id,
         start_ns=spans[0].full.start_ns,

@@ -23,8 +23,8 @@ from app.sessions.copies import mark_copies
 from app.sessions.later_questions import divided, first_end_and_last_start
 from app.sessions.model_calls import MAX_NAMES, NAMES_BYTES, ModelCalls, calls_of, summed
 from app.sessions.outlines import Key, Opening, TurnOutline
-from app.sessions.payers import has_agent_tokens, paying
 from app.sessions.spans import FullSpan, RawSpan, Records, TurnSpan, read_turn, view_of
+from app.sessions.token_spans import has_agent_tokens, spans_with_tokens
 from app.sessions.types import Usage
 from app.values.budget import UNLIMITED, WorkBudget
 from app.values.structs import decoder
@@ -48,18 +48,27 @@ User = tuple[int, Key, str]
 
 
 class TurnFacts(TurnOutline, frozen=True, gc=False):
-    """The facts of some spans of a turn.
+    """The facts of some spans of a turn: of a batch at first, of all stored spans after merges.
 
-    `errors` counts spans with an error as status, `tool_errors` the tool calls among them.
-    `conversation` and `opening` carry the key of the span they come from; the smallest key wins, of conversations
-    among those of the lowest rank (see `CONVERSATION_KEYS`).
-    `agent_opening` is what an agent was asked, where no model call has the user's words, and `root_opening` what a root
-    pipeline was asked, where no agent has them either. The extents are those of the model and tool calls. `response` is
-    the response id of the last model call that has one. `joined` is the key of the session that the turn has joined,
-    because its conversation id is the response id of a turn there. Copies are not counted, but until
-    `recounted` those of calls in another batch are. The tokens of agents are counted only then, see `paying`; with
-    `counts_agents` the calls are those of agents. `around_turns` are the first end and the last start of the spans that
-    may begin a turn. The number of `turns` in the trace is known when it is recounted.
+    Counts and names:
+
+    - `errors` counts the spans with an error as status, and `tool_errors` the tool calls among them.
+    - Copies are not counted. Copies of calls in another batch are counted until the turn is `recounted`.
+    - The tokens of agents are counted only by `recounted`, in a turn without a model call (see `spans_with_tokens`).
+      Then `counts_agents` is true, and `calls` are the calls of agents.
+    - `turns` is the number of turns in the trace, which is known once the turn is recounted.
+
+    Texts and ids, each with the key of its span. Of several, the one with the smallest key is kept:
+
+    - `opening` is the user's first text in a model call. `agent_opening` is what an agent was asked, and `root_opening`
+      what a root pipeline was asked; each is used only if there is none of the ones before.
+    - `conversation` is the conversation id, of the attribute with the lowest `conversation_rank` (see
+      `CONVERSATION_KEYS`).
+    - `response` is the response id of the last model call that has one.
+
+    `joined` is the key of the session that the turn has joined, because its conversation id is the response id of a
+    turn there. `chats_extent` and `tools_extent` are the times of the model and tool calls. `around_turns` are the
+    first end and the last start of the spans that may begin a turn.
     """
 
     conversation: tuple[Key, str] | None = None
@@ -249,18 +258,18 @@ class _Kinds(NamedTuple):
         return kinds
 
 
-def _facts_of(spans: Sequence[TurnSpan], kinds: _Kinds, payers: Sequence[TurnSpan]) -> dict[str, Any]:
+def _facts_of(spans: Sequence[TurnSpan], kinds: _Kinds, token_spans: Sequence[TurnSpan]) -> dict[str, Any]:
     """Return what spans of a turn in which copies are marked add up to, as fields of `TurnFacts`.
 
-    `payers` are the spans that have the tokens.
+    `token_spans` are the spans that have the tokens.
     """
     tools = [span for span in kinds.tools if span.copy_of is None]
     all_failed = [span for span in spans if span.copy_of is None and span.failed]
     failed = [span for span in all_failed if span.normal.is_tool]
-    calls = summed(chain.from_iterable(map(_calls, payers)))
+    calls = summed(chain.from_iterable(map(_calls, token_spans)))
     return {
         "usage": sum((summed_calls.usage for summed_calls in calls), Usage()),
-        "models": _kept([span.normal.model for span in payers]),
+        "models": _kept([span.normal.model for span in token_spans]),
         "errors": len(all_failed),
         "tool_calls": len(tools),
         "tool_errors": len(failed),
@@ -303,10 +312,12 @@ def recounted(facts: TurnFacts, spans: Iterable[RawSpan], records: Records = Map
     """Return the facts of a turn, with what all of its spans and their log records add up to."""
     read = read_turn(spans, {}, records)
     mark_copies(read)
-    payers = paying(read)
-    counts_agents = any(not span.is_chat for span in payers)
+    token_spans = spans_with_tokens(read)
+    counts_agents = any(not span.is_chat for span in token_spans)
     turns = len(divided(read))
-    return structs.replace(facts, counts_agents=counts_agents, turns=turns, **_facts_of(read, _Kinds.of(read), payers))
+    return structs.replace(
+        facts, counts_agents=counts_agents, turns=turns, **_facts_of(read, _Kinds.of(read), token_spans)
+    )
 
 
 def version_of(attributes: Mapping[str, Any], hashes: Container[str]) -> str | None:

@@ -215,13 +215,13 @@ def exception(span: TurnSpan) -> str | None:
     return None
 
 
-def shown(span: TurnSpan, prices: PriceBook, *, pays: bool) -> ShownSpan:
-    """Return a span as the page lists it, and what its call cost by these prices if it `pays`."""
+def shown(span: TurnSpan, prices: PriceBook, *, has_tokens: bool) -> ShownSpan:
+    """Return a span as the page lists it, and what its call cost by these prices if it `has_tokens`."""
     full, normal = span.full, span.normal
     error = tool_error(span) if span.tool else span_error(span) if full.failed else None
-    usage = Usage(*span.tokens) if pays else Usage()
-    served = span.served_model if pays else None
-    calls = calls_of(span.provider or "", served or "", usage, span.modalities) if pays else []
+    usage = Usage(*span.tokens) if has_tokens else Usage()
+    served = span.served_model if has_tokens else None
+    calls = calls_of(span.provider or "", served or "", usage, span.modalities) if has_tokens else []
     return ShownSpan(
         span.span_id,
         full.parent_span_id,

@@ -16,7 +16,7 @@ from app.prices.types import NOTHING, Bill
 
 
 class Usage(msgspec.Struct, frozen=True, gc=False):
-    """Tokens of the spans that `paying` returns.
+    """Tokens of the spans that `spans_with_tokens` returns.
 
     Cache tokens are included in the input, reasoning tokens in the output.
     """

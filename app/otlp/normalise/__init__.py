@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from app.chat import ToolCall
-from app.errors import UNREADABLE
+from app.errors import MALFORMED_DATA
 from app.otlp.names import RESPONSE_ID, id_of
 from app.otlp.normalise.convention import AGENTS, CHAT, FETCH, PIPELINES, TOOL, Convention, Event, SpanView, ToolUse
 from app.otlp.normalise.finish import recorded_reason
@@ -114,7 +114,7 @@ class Normalised:
         for read, _ in self._readers[fact]:
             try:  # as `_answer` does, without a call for each fact of each span
                 value = read(span)
-            except UNREADABLE:
+            except MALFORMED_DATA:
                 continue
             if value is not None:
                 return value
@@ -211,7 +211,7 @@ def _answer(read: Read, span: SpanView) -> Any:
     """Return the answer of a convention's method; None if it can't read the span."""
     try:
         return read(span)
-    except UNREADABLE:
+    except MALFORMED_DATA:
         return None
 
 

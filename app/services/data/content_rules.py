@@ -1,4 +1,4 @@
-"""Rules that damaged contents break. They read whole rows, so only `reprise doctor --deep` applies them."""
+"""Rules (see `Invariant`) that damaged contents break. They read whole rows: only `reprise doctor --deep` uses them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from app.models.base import no_index
 from app.models.calibrations import calibrations
 from app.models.cases import test_cases
 from app.models.experiments import experiments
-from app.models.invariants import DAMAGED, Broken, Invariant
+from app.models.invariants import DAMAGED, FindBroken, Invariant
 from app.models.judge_audits import judge_audits
 from app.models.language_models import LanguageModel, find_model
 from app.models.log_records import log_records
@@ -27,12 +27,12 @@ from app.services.prompts.content import commit_hash, content_of, parse_placehol
 
 ROWS_IN_MEMORY = 10
 """Rows that are read together: each may have some megabytes."""
-_NO_UTF_8 = "Could not decode to UTF-8"
+_NO_UTF_8 = "Could not decode to UTF-8"  # a message of SQLite's driver
 
 ModelOf = Callable[[int], LanguageModel | None]
 
 
-def _unreadable(table: Table) -> Broken:
+def _unreadable(table: Table) -> FindBroken:
     def broken(connection: Connection, project_id: int, ids: Sequence[int], _now: datetime) -> Iterable[int]:
         rows = select(table).where(no_index(table.c.project_id) == project_id)
         for piece in queries.pieces(ids, ROWS_IN_MEMORY):
@@ -41,7 +41,7 @@ def _unreadable(table: Table) -> Broken:
             except msgspec.MsgspecError as error:
                 raise ValueError(str(error)) from error
             except OperationalError as error:
-                if _NO_UTF_8 in str(error.orig):  # SQLite's driver
+                if _NO_UTF_8 in str(error.orig):
                     raise ValueError(str(error.orig)) from error
                 raise
         return ()

@@ -18,7 +18,7 @@ from msgspec import structs
 from sqlalchemy import Connection
 
 from app.database.transactions import Database
-from app.errors import UNREADABLE
+from app.errors import MALFORMED_DATA
 from app.models import log_records, observed, organizations, queries, sessions, spans, turns
 from app.models.span_sizes import SPAN_BYTES
 from app.models.spans import TurnKey
@@ -129,7 +129,7 @@ def _counted(connection: Connection, row: TurnRow, size: float) -> TurnFacts:
     try:
         records = log_records.records_of(connection, project_id=project_id, trace_ids=trace_ids)
         return recounted(facts, stored, events_of(records))
-    except UNREADABLE as error:
+    except MALFORMED_DATA as error:
         log.error("turn_unreadable", project=project_id, trace=row.trace_id.hex(), exc_info=error)
         return facts
 

@@ -20,7 +20,7 @@ from app.models.turns import TurnRow
 from app.otlp.span import Span
 from app.sessions.facts import TurnFacts, dump, load, merge
 from app.sessions.outlines import Opening
-from app.sessions.recounting import agents_may_pay, has_several_calls, may_share_calls
+from app.sessions.recounting import has_several_calls, may_change_agent_tokens, may_share_calls
 from app.sessions.sums import SessionTotals
 from app.values.budget import UNLIMITED, WorkBudget
 
@@ -86,31 +86,31 @@ def add_to_turns(
 ) -> dict[TurnKey, int]:
     """Add the new spans' facts to their turns, and the turns to their sessions.
 
-    Returns the turns in which new calls may be copies of calls of earlier batches, or agents may have the tokens, with
-    the numbers of their spans.
+    Returns the turns that must be counted again from all of their spans (see `app/sessions/recounting.py`), with the
+    numbers of their spans.
     """
     rows = [_turn_row(project_id, batch_id, turn) for turn in fresh]
     left: set[bytes] = set()
     before: dict[TurnKey, TurnFacts] = {}
-    shared = {part.key: part.facts.span_count for part in fresh if agents_may_pay(part.facts)}
+    recounts = {part.key: part.facts.span_count for part in fresh if may_change_agent_tokens(part.facts)}
     if turns.insert_new(connection, rows) < len(rows):
         by_key = {turn.key: turn for turn in fresh}
         stored = turns.lock_existing(connection, project_id=project_id, keys=list(by_key), batch_id=batch_id)
         before = {row.key: load(row.facts) for row in stored}
         merged = {key: replace(by_key[key], facts=merge(facts, by_key[key].facts)) for key, facts in before.items()}
         recounted = [key for key, facts in before.items() if _must_be_recounted(by_key[key].facts, facts)]
-        shared = {key: count for key, count in shared.items() if key not in before}
-        shared |= {key: merged[key].facts.span_count for key in recounted}
+        recounts = {key: count for key, count in recounts.items() if key not in before}
+        recounts |= {key: merged[key].facts.span_count for key in recounted}
         turns.replace(connection, [_merged_row(row, batch_id, merged[row.key]) for row in stored])
         left = {row.session_key for row in stored if row.session_key != merged[row.key].session_key}
         fresh = list((by_key | merged).values())
     sessions.put(connection, session_rows(project_id, batch_id, fresh, before), project_id=project_id)
     sessions.settle(connection, project_id=project_id, session_keys=left)
-    return shared
+    return recounts
 
 
 def _must_be_recounted(facts: TurnFacts, before: TurnFacts) -> bool:
-    return may_share_calls(before, facts) or agents_may_pay(facts, before)
+    return may_share_calls(before, facts) or may_change_agent_tokens(facts, before)
 
 
 def move_turns(connection: Connection, project_id: int, batch_id: int, keys: Sequence[TurnKey], session: bytes) -> None:
@@ -209,7 +209,7 @@ def _turn_row(project_id: int, batch_id: int, turn: TurnPart) -> TurnRow:
         dump(turn.facts),
         batch_id,
         response_key=turns.response_key(turn.facts.response[1]) if turn.facts.response else None,
-        unsettled=batch_id if agents_may_pay(turn.facts) or turn.facts.may_have_turns else None,
+        unsettled=batch_id if may_change_agent_tokens(turn.facts) or turn.facts.may_have_turns else None,
     )
 
 

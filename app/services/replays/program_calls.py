@@ -9,7 +9,7 @@ from typing import Any
 
 from app.chat import Answer, Message, ToolDefinition
 from app.concurrency import deadline
-from app.errors import UNREADABLE, Conflict, ProviderError
+from app.errors import MALFORMED_DATA, Conflict, ProviderError
 from app.models.program_replays import ProgramReplay
 from app.providers.failures import ProviderFailure
 from app.providers.passing.wire import Body, Results, encoded
@@ -192,7 +192,7 @@ class LiveProgram:
             received = self.exchange.received[last.place]
             try:
                 self._body = self.exchange.request.wire.continued(self._body, Results(received, results))
-            except UNREADABLE as error:
+            except MALFORMED_DATA as error:
                 raise ProviderError(f"The model's answer can't be continued: {error!r}") from error
 
     def _ask(self) -> None:

@@ -12,7 +12,7 @@ import structlog
 from sqlalchemy import Connection
 
 from app.database.transactions import Database
-from app.errors import UNREADABLE
+from app.errors import MALFORMED_DATA
 from app.models import bulk, log_records, search, spans
 from app.models.search import BlockKey, IndexedTurn
 from app.models.spans import StoredSpan, TurnKey
@@ -145,7 +145,7 @@ def readable(
     """
     try:
         return read(turns)
-    except UNREADABLE as error:
+    except MALFORMED_DATA as error:
         traces = [turn.trace_id.hex() for turn in turns]
         log.error("turns_unreadable", project=project_id, traces=traces, error=str(error), exc_info=error)
     if len(turns) == 1:

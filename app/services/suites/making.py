@@ -12,7 +12,7 @@ import structlog
 from sqlalchemy import Connection
 
 from app.database.transactions import Database
-from app.errors import UNREADABLE
+from app.errors import MALFORMED_DATA
 from app.metrics import Metrics
 from app.metrics.registry import FINGERPRINTS
 from app.models import organizations, session_fingerprints, session_samples, sessions, turns
@@ -141,7 +141,7 @@ def _of_spans(
     named = frozenset[str]().union(*(turn_facts.prompt_versions for turn_facts in facts))
     try:
         built = build_session(traces.values(), named, events_of(read.records))
-    except UNREADABLE as error:
+    except MALFORMED_DATA as error:
         log.error("session_unreadable", project=row.project_id, session=row.session_key.hex(), exc_info=error)
         return of_facts(facts)
     return of_turns(built, facts)

@@ -15,7 +15,7 @@ from dramatiq.brokers.stub import StubBroker
 from app.actors.spans import BatchesHere
 from app.concurrency.quotas import FairSemaphore, Quota
 from app.errors import Unavailable
-from app.redis_store.middleware import owned
+from app.redis_store.middleware import for_organization
 from app.services.ingest.batch import Receipt
 from tests.support.waiting import PATIENCE_S, wait_until
 
@@ -40,7 +40,7 @@ class Actor:
         return asdict(STORED)
 
     def message(self, batch: str, organization_id: int = GREEDY) -> Message[dict[str, object]]:
-        return owned(self.declared.message(batch), organization_id)
+        return for_organization(self.declared.message(batch), organization_id)
 
 
 @pytest.fixture

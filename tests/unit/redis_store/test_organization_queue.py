@@ -18,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from app.concurrency.quotas import Quota
 from app.redis_store.broker import build_broker
-from app.redis_store.middleware import organization_of, owned
+from app.redis_store.middleware import for_organization, organization_of
 from app.redis_store.organization_queue import OrganizationQueue
 from app.redis_store.queues import read_queues
 from tests.support.redis_server import RedisServer
@@ -57,7 +57,7 @@ class Process:
 
     def send(self, organization_id: int, count: int = 1) -> None:
         for _ in range(count):
-            self.broker.enqueue(owned(self.actor.message(organization_id), organization_id))
+            self.broker.enqueue(for_organization(self.actor.message(organization_id), organization_id))
 
     def close(self) -> None:
         for event in self.release.values():
@@ -273,7 +273,7 @@ def test_messages_without_an_organization_which_older_processes_send_are_worked_
 
 def test_a_message_that_is_tried_again_is_still_its_organizations(client: redis.Redis) -> None:
     with process(client, start=False) as worker:
-        worker.broker.enqueue(owned(worker.actor.message(7), 7), delay=1)
+        worker.broker.enqueue(for_organization(worker.actor.message(7), 7), delay=1)
         delayed = client.lrange(f"dramatiq:{QUEUE}.DQ", 0, -1)
         assert [organization_of(message_id.decode()) for message_id in delayed] == [7]  # type: ignore[union-attr]
 

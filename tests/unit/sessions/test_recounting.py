@@ -8,7 +8,7 @@ import pytest
 
 from app.otlp.decode import decode
 from app.sessions.facts import TurnFacts, merge, recounted
-from app.sessions.recounting import agents_may_pay
+from app.sessions.recounting import may_change_agent_tokens
 from tests.support.exports import export, span
 
 TOKENS = {"gen_ai.usage.input_tokens": 7}
@@ -73,4 +73,4 @@ def test_all_spans_together_show_who_pays(groups: list[Any], tokens: int, counts
 def test_a_turn_is_counted_again_only_if_agents_may_pay(new: Any, stored: Any, expected: bool) -> None:
     before = counted(*stored) if stored else None
 
-    assert agents_may_pay(TurnFacts.of(new), before) is expected
+    assert may_change_agent_tokens(TurnFacts.of(new), before) is expected

@@ -37,17 +37,17 @@ from reprise_client.cli.traces import traces
 
 
 class Commands(click.Group):
-    """Turns errors of the types in `shown` into one line on standard error and exit code 1.
+    """Turns errors of the types in `shown_errors` into one line on standard error and exit code 1.
 
     Messages may repeat what a server or a model wrote, so their hidden characters are shown.
     """
 
-    shown: tuple[type[Exception], ...] = ()
+    shown_errors: tuple[type[Exception], ...] = ()
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except self.shown as error:
+        except self.shown_errors as error:
             raise click.ClickException(terminal.shown(str(error))) from error
         except click.ClickException as error:
             vars(error)["message"] = terminal.shown(error.message)

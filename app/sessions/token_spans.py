@@ -1,4 +1,4 @@
-"""Finds the spans of a turn that have its tokens."""
+"""Finds the spans of which the tokens are counted for a turn."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from app.sessions.spans import TurnSpan
 _NONE = TokenCounts()
 
 
-def paying(spans: Sequence[TurnSpan]) -> list[TurnSpan]:
-    """Return the model calls that are no copies; in a turn without any model call, the outermost agents with tokens.
+def spans_with_tokens(spans: Sequence[TurnSpan]) -> list[TurnSpan]:
+    """Return the spans of which the tokens are counted: each token of a turn is counted once.
 
-    The spans around model calls repeat their totals. An agent that runs in another program, or at a vendor, records its
-    totals only.
+    These are the model calls that are no copies: the spans around them repeat their totals. In a turn without a model
+    call these are the outermost agents with tokens: an agent in another program, or at a vendor, records only totals.
     """
     if any(span.normal.is_chat for span in spans):
         return [span for span in spans if span.is_chat]

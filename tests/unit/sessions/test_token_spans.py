@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from app.otlp.decode import decode
-from app.sessions.payers import paying
 from app.sessions.spans import read_turn
+from app.sessions.token_spans import spans_with_tokens
 from tests.support.exports import export, span
 
 TOKENS = {"gen_ai.usage.input_tokens": 7}
@@ -21,7 +21,7 @@ def recorded(number: int, parent: int | None, operation: str, **attributes: Any)
 
 def numbers(*spans: dict[str, Any]) -> list[int]:
     read = read_turn(decode(export(*spans)).spans, None, {})
-    return sorted(int(payer.span_id, 16) for payer in paying(read))
+    return sorted(int(span.span_id, 16) for span in spans_with_tokens(read))
 
 
 def test_model_calls_pay_whatever_is_around_them() -> None:

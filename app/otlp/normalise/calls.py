@@ -26,9 +26,10 @@ _HOSTED = frozenset(
 )
 _HOSTED_KEYS = ("builtin", "providerExecuted", "provider_executed")
 _WRAPPERS = ("function", "functionCall", "function_call", "toolUse", "toolRequest", "toolInvocation", "tool_call")
-# Gemini names the tool that it runs only by these.
+# Gemini names its code execution only by the key of the call.
 _CODE = ("executableCode", "executable_code")
 CALL_WRAPPERS = frozenset({*_WRAPPERS, *_CODE, "server_tool_call"})
+# Kinds that end with "_call", but do not name a tool.
 _GENERIC = ("tool_call", "function_call", "custom_tool_call", "server_tool_call", "mcp_call")
 NAMES = ("name", "toolName", "tool_name")
 _ARGUMENTS = ("arguments", "args", "input", "parameters")
@@ -42,24 +43,24 @@ _NO_ARGUMENTS = frozenset(
 )
 
 
-def _is_of_page(part: dict[str, Any]) -> bool:
-    """Return whether a part is a call in the AI SDK's messages of pages, which write the tool's name into the type."""
+def _is_of_ui_message(part: dict[str, Any]) -> bool:
+    """Return whether a part is a call in a UI message of the AI SDK, which has the tool's name in its type."""
     return str(part.get("type")).startswith("tool-") and "toolCallId" in part and "state" in part
 
 
 def is_approval(part: dict[str, Any], wrapper: str) -> bool:
-    """Return whether a part asks a person to allow a call that the vendor is to run, or has the person's answer."""
+    """Return whether a part is a request for the approval of a call that the vendor will run, or a person's answer."""
     inner = part.get(wrapper)
     return isinstance(inner, dict) and inner.get("type") in _APPROVALS
 
 
 def read_call(part: Any) -> ToolCall | None:
-    """Return a tool call from its part, list entry or item; None if it is something else."""
+    """Return the tool call in a part of a message or in an item of a list; None if it is something else."""
     if not isinstance(part, dict) or is_approval(part, "server_tool_call"):
         return None
     if not CALL_WRAPPERS.isdisjoint(part) and (call := _wrapped_call(part)):
         return call
-    if part.get("type") is None or kind_of(part) in CALL_KINDS or _is_of_page(part):
+    if part.get("type") is None or kind_of(part) in CALL_KINDS or _is_of_ui_message(part):
         return _call(part)
     return None
 
@@ -77,7 +78,7 @@ def _wrapped_call(part: dict[str, Any]) -> ToolCall | None:
 
 
 def _hosted_call(part: dict[str, Any], inner: dict[str, Any]) -> ToolCall | None:
-    """Return the conventions' call of a tool that the vendor runs: its fields besides `type` are the arguments."""
+    """Return a `server_tool_call` of the GenAI conventions; without `arguments` its fields but `type` are these."""
     named = {"name": inner.get("type"), **part}
     arguments = _first(inner, _ARGUMENTS)
     return _call(named | {"arguments": _others(inner) if arguments is None else arguments})
@@ -96,7 +97,7 @@ def _call(fields: dict[str, Any]) -> ToolCall | None:
 
 
 def _decoded(arguments: Any) -> Any:
-    """Return arguments, decoded if they are an object in base64, as Go writes bytes into JSON."""
+    """Return arguments; if they are a JSON object in base64, as Go writes bytes into JSON, return the object."""
     if not isinstance(arguments, str) or not arguments.startswith(_OBJECT_IN_BASE64):
         return arguments
     try:

@@ -1,4 +1,4 @@
-"""The conventions of observation platforms: the kind of a span with its input and output, each an attribute."""
+"""The conventions of observation platforms, which record one kind, one input and one output for each span."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _OUTPUT_TOKENS = ("output", "output_tokens", "completion_tokens", "outputTokens"
 
 
 def _unquoted(value: Any) -> Any:
-    """Return a text out of its JSON: some platforms write each attribute as JSON, texts in quotes."""
+    """Return the text in a JSON text ("…" in quotes): some platforms write every attribute as JSON."""
     return json_or_text(value) if isinstance(value, str) and value.startswith('"') else value
 
 
 def _named(value: Any, key: str) -> str | None:
-    """Return a text, or the text with this key in an object, each given as JSON or as such."""
+    """Return a text, or the text with this key in an object; either may be encoded as JSON. None for anything else."""
     name = json_or_text(value)
     if isinstance(name, dict):
         name = name.get(key)
@@ -33,9 +33,13 @@ def _named(value: Any, key: str) -> str | None:
 class Platform(Convention):
     """A platform that records the kind of a span, its input and its output.
 
-    The first of several keys that a span has counts. `usage` has all tokens of a call as an object. If other programs
-    write the attributes of kinds, too, it `shares_kinds`: unknown ones are not its own. If it `writes_json`, an input
-    that is a text in JSON is the user's words, also if these are messages as JSON.
+    Each parameter has the keys of the span attributes with this value; the first one that a span has counts. `usage` is
+    the key of an object with all token counts of a call, for platforms without separate `tokens` (input, output).
+    `tools` are keys of the tool's name.
+
+    `shares_kinds`: other programs write the attributes of `kinds`, too, so that only known kinds are of this platform.
+    `writes_json`: inputs are written as JSON. So an input that is a text in JSON is what the user wrote, even if the
+    text is JSON again.
     """
 
     plain_text = True
@@ -108,7 +112,7 @@ def _tokens(usage: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
     name = next((name for name in names if integer(usage.get(name)) is not None), None)
     if name is None:
         return None
-    # Langfuse excludes cached and other special tokens from `input` and `output`, and names them `input_…`.
+    # Langfuse's `input` and `output` do not include special tokens, such as cached ones. These are in `input_…`.
     parts = [name, *(key for key in usage if key.startswith(f"{name}_"))] if name in ("input", "output") else [name]
     return sum(max(integer(usage[part]) or 0, 0) for part in parts)
 
@@ -125,7 +129,7 @@ class _Typed(Platform):
 
 
 def _value(typed: Any) -> Any:
-    """Return the value in an object or JSON `{type, value}`; anything else unchanged."""
+    """Return the value in `{type, value}`, an object or its JSON; anything else unchanged."""
     container = json_container(typed)
     return container["value"] if isinstance(container, dict) and container.keys() == {"type", "value"} else typed
 
@@ -178,7 +182,7 @@ PLATFORMS = (
         ("agentops.entity.output", "agentops.task.output"),
         tools=("agentops.entity.name",),
     ),
-    # Langtrace before it spoke the conventions.
+    # Langtrace, in releases before it used the GenAI conventions.
     Platform(
         "langtrace",
         ("langtrace.service.type",),

@@ -35,7 +35,7 @@ RESPONSE_KINDS = frozenset(
 )
 # Anthropic's tools that it runs itself: `web_search_tool_result`, `bash_code_execution_tool_result` …
 _SUFFIX = "_tool_result"
-# The vendor runs these, or the message was written after the call: call and result are one part.
+# Parts that have both a call and its result: the vendor ran the tool, or the message was written after the call.
 _WITH_CALL = frozenset(
     {
         *("mcp_call", "web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call"),
@@ -50,10 +50,11 @@ RESPONSE_WRAPPERS = frozenset(
 )
 _OWN_IDS = ("tool_call_id", "toolCallId", "tool_use_id", "toolUseId", "call_id", "callId")
 _IDS = (*_OWN_IDS, "id", "ref")
+# With one of these keys, a message of any role answers a call.
 _ANSWERED = frozenset(_OWN_IDS[:2])
 _VALUES = ("response", "result", "output", "content", "structuredContent", "results", "outputs", "tools")
 _TEXT_BLOCKS = ("text", "input_text", "output_text", None)
-# The AI SDK writes the kind of a result with it.
+# The types of results in the AI SDK's `{type, value}`, and whether they are errors.
 _TYPED = {"text": False, "json": False, "content": False, "error-text": True, "error-json": True}
 
 
@@ -71,12 +72,12 @@ class ToolResponse:
 
 
 def read_response(part: Any) -> ToolResponse | None:
-    """Return the response in a part of a message or in an item of a list; None where it is something else."""
+    """Return the response in a part of a message or in an item of a list; None if it is something else."""
     if not isinstance(part, dict) or is_approval(part, "server_tool_call_response"):
         return None
     for wrapper in () if RESPONSE_WRAPPERS.isdisjoint(part) else RESPONSE_WRAPPERS & part.keys():
         if isinstance(inner := part[wrapper], dict):
-            # Haystack's result has the whole call as its origin.
+            # In Haystack, `origin` has the whole call, with its id and name.
             origin = inner.get("origin")
             named = origin if isinstance(origin, dict) else {}
             return _response({**part, **named, **inner}) or _others(part, inner)
@@ -98,12 +99,12 @@ def _response_with_call(part: dict[str, Any]) -> ToolResponse | None:
 
 
 def _others(part: dict[str, Any], inner: dict[str, Any]) -> ToolResponse:
-    """Return a response in the conventions' form that has none of the common names: all its fields are the result."""
+    """Return a response without a value under a known name: all fields of `inner` but `type` are the result."""
     return ToolResponse(_text(part, _IDS), _text(part, NAMES), {key: inner[key] for key in inner if key != "type"})
 
 
 def read_tool_message(message: dict[str, Any]) -> ToolResponse | None:
-    """Return the response that a message of role tool is as a whole; None where its content was not recorded."""
+    """Return the response of a whole message with the role `tool`; None if its content was not recorded."""
     content = message.get("content", message.get("parts"))
     if content is None or (isinstance(content, dict) and content.get("type") == "function"):
         return None  # Langfuse records the definitions of the offered tools as such messages
@@ -140,14 +141,14 @@ def _words(error: Any) -> str:
 
 
 def _typed(value: Any) -> tuple[Any, bool]:
-    """Return a value out of the AI SDK's `{type, value}`, and whether its type is an error's."""
+    """Return the value in the AI SDK's `{type, value}`, and whether it is an error; other values unchanged."""
     if isinstance(value, dict) and value.keys() == {"type", "value"} and value["type"] in _TYPED:
         return value["value"], _TYPED[value["type"]]
     return value, False
 
 
 def _result(value: Any) -> Any:
-    """Return a result as JSON where it is JSON; the text of blocks of text."""
+    """Return a result: decoded if it is JSON, and the texts if it is a list of text blocks."""
     blocks = json_container(value)
     if isinstance(blocks, list) and blocks and all(map(_is_text, blocks)):
         texts = [block.get("text", block.get("content")) for block in blocks]

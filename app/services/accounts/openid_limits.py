@@ -1,4 +1,4 @@
-"""Limits of sign-ins at an OpenID provider, so that strangers with made-up codes stop no other person."""
+"""Limits of sign-ins at an OpenID provider, so that strangers with made-up codes do not lock out other people."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from app.services.accounts.provider_places import ProviderPlaces, SignInCaller
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenIdLimits:
-    """Limits of codes that the provider refuses or does not answer, per minute.
+    """Limits of failed sign-ins per minute: of codes that the provider refuses, or does not answer.
 
-    `network` counts strangers by network, `account` counts devices that an account signed in with before. `attempt`
-    lets each attempt return once.
+    `network` counts attempts by network, for devices without an earlier sign-in. `account` counts attempts by account,
+    for devices with one. `attempt` refuses the second return of an attempt. `places` limits concurrent requests to the
+    provider.
     """
 
     network: AttemptLimiter
@@ -30,16 +31,19 @@ class OpenIdLimits:
 
     @contextmanager
     def asking(self, caller: SignInCaller) -> Iterator[None]:
-        """Hold a place at the provider during the block. The request's deadline does not count its time."""
+        """Hold one of `places` during the block, which sends a request to the provider.
+
+        The time of the block does not count towards the deadline of the caller's request.
+        """
         with deadline.paused(), self.places.of(caller):
             yield
 
     @contextmanager
     def returning(self, attempt: OpenIdAttempt, caller: SignInCaller) -> Iterator[None]:
-        """Count a code before the block, which asks the provider, and uncount it if the block succeeds.
+        """Count an attempt before the block, in which the provider checks its code; uncount it if the block succeeds.
 
-        `RateLimited`, `Unauthorized` for the second return of an attempt, and `Unavailable` without a free place are
-        raised before the block, and do not count.
+        Raises `RateLimited`, `Unauthorized` for the second return of an attempt, and `Unavailable` without a free
+        place. These are raised before the block, and the attempt is not counted.
         """
         limiter = self.account if caller.known else self.network
         key = f"sign-in:openid:{caller.key}"

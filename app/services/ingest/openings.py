@@ -1,4 +1,8 @@
-"""Adds the first words of turns from log records, for lists of sessions, and marks these turns for the search."""
+"""Joins log records to turns: adds the opening of a turn that only log records have, and notes the turn for the search.
+
+Instrumentations can record messages in log records instead of in spans. Both arrive in separate batches, in any order.
+The *opening* of a turn is its first text, which lists of sessions show.
+"""
 
 from __future__ import annotations
 
@@ -29,19 +33,20 @@ BYTES_IN_MEMORY = 16 * 1024 * 1024
 SPANS_IN_MEMORY = 4096
 RECORDS_READ, RECORDS_PER_SPAN = 256, 16
 BYTES_READ, BYTES_PER_SPAN = 1024 * 1024, 256 * 1024
-"""Records, and bytes, that are read because of a batch.
+"""The most log records, and bytes of spans and records, that are read because of one batch.
 
-Each span that the batch names may use `…_PER_SPAN`, and an equal share of `…_READ`. A batch may name spans that
-have thousands of records, and there may be as many batches as records.
+Each span of the batch may use `…_PER_SPAN`, and an equal share of `…_READ`. Without the limit a span with thousands of
+records would be read again for each batch with one of its records.
 """
 LISTED_TIMES = 2
-"""How many times as many records of a span are listed, to read those of them that were stored first."""
+"""How many times more records of a span are listed than are read: the ones that were stored first are read."""
 
 
 class LoggedSpan(NamedTuple):
-    """The row of a span, its turn and those of its log records that are read, with the bytes that all of them need.
+    """A stored span with log records.
 
-    Without records the span is not read either.
+    `record_ids` are the ids of the log records to read; if they are empty, the span is not read either. `size` is the
+    number of bytes that the span and these records need.
     """
 
     row_id: int
@@ -52,10 +57,10 @@ class LoggedSpan(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpeningService:
-    """Joins spans and log records after each of them is committed.
+    """Joins spans and log records after a batch of either is committed.
 
-    Spans and records may be stored at the same time; the later of the two calls sees both. A batch is acknowledged only
-    afterwards, so that it is delivered again if this is interrupted.
+    If both are stored at the same time, the later of the two calls sees both. A batch is acknowledged only after this,
+    so that it is delivered again if this is interrupted.
     """
 
     database: Database
@@ -64,9 +69,9 @@ class OpeningService:
     searchable: bool
 
     def add(self, project_id: int, keys: Collection[SpanKey], *, agent: str = "") -> None:
-        """Add the openings in log records to the turns of the spans `keys`, and mark these turns for the search.
+        """Add the openings in log records to the turns of the spans `keys`, and note these turns for the search.
 
-        An `agent` is one with an empty prompt, which the spans with their records may fill.
+        If `agent` is the name of an agent with an empty prompt, the prompt is filled from these spans and records.
         """
         with self.database.read() as connection:
             # Most projects have no log records. Checking that is four times as fast as looking for hundreds of keys.
@@ -121,7 +126,7 @@ def _logged_spans(connection: Connection, project_id: int, keys: Collection[Span
 def _logged_span(
     row_id: int, turn: TurnKey, span_bytes: int, record_ids: Sequence[int], sizes: Mapping[int, int], most_bytes: int
 ) -> LoggedSpan:
-    """Return a span with the records that were stored first, of `most_bytes` together; a larger span has none."""
+    """Return a span with the log records to read: the first stored ones, up to `most_bytes`; none for a large span."""
     totals = list(accumulate(sizes.get(id_, 0) for id_ in record_ids))
     most_of_records = most_bytes if span_bytes <= most_bytes + JOINED_BYTES else 0
     read = [id_ for id_, total in zip(record_ids, totals, strict=True) if total <= most_of_records]

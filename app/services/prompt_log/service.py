@@ -48,9 +48,9 @@ _VALUES: Mapping[str, Callable[[Entry], float | None]] = {
 
 @dataclass(slots=True, kw_only=True)
 class LogScan(Scan[Entry]):
-    """The entries of a query. A search without an index reads `window` entries at a time.
+    """The entries of a query; see `Scan`. Filters without an index are applied to `window` entries at a time.
 
-    A text search reads fewer entries once half a second is over.
+    `words` is the text search, None without one. Once half a second is over, it reads only a few more entries.
     """
 
     connection: Connection
@@ -73,7 +73,10 @@ class LogScan(Scan[Entry]):
             yield from ((entries, left or after) for entries, left in self._within(part, is_over))
 
     def _within(self, query: LogQuery, is_over: IsOver) -> Iterator[tuple[list[Entry], LogPosition | None]]:
-        """Yield the entries of a window that match, and the position after them, None at its end."""
+        """Yield the matching entries of a window, piece by piece, each with the position after it; None at the end.
+
+        A text search may stop before the last of the rows that were read: the next piece then begins there.
+        """
         at_once = self.words.at_once if self.words else SORTED_MAX if self.by_value else self.limit + 1
         last = query.after
         while True:
@@ -82,7 +85,8 @@ class LogScan(Scan[Entry]):
             searched, matching = len(rows), rows
             if self.words:
                 searched, matching = self.words.matching(self.connection, query.project_id, rows, is_over)
-            last = None if searched == len(rows) < at_once else LogPosition.of(rows[searched - 1])
+            is_end = searched == len(rows) < at_once
+            last = None if is_end else LogPosition.of(rows[searched - 1])
             yield query.entries(self.connection, matching), last
             if last is None:
                 return

@@ -31,7 +31,7 @@ from app.values.structs import convert
 
 
 class FrozenDraft(Protocol):
-    """A row of work that plays a frozen draft with a judge."""
+    """A replay or an audit: a row that refers to a frozen draft (a snapshot) and to the model of the judge."""
 
     @property
     def organization_id(self) -> int: ...
@@ -44,7 +44,7 @@ class FrozenDraft(Protocol):
 
 
 class PreparedCase(NamedTuple):
-    """A test case as a replay plays it, and when it was made."""
+    """A test case as a replay plays it, and when the test case was made."""
 
     case: TestCase
     made_at: datetime
@@ -52,10 +52,11 @@ class PreparedCase(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """The parts of a replay, read in one transaction; `max_cost` is the experiment's limit in USD.
+    """The parts of a replay, read in one transaction.
 
-    `program` is what a program did, None for a replay of a prompt. `proposed` has the effects that a model proposes
-    for tools as they are defined now.
+    `judge` is the model of the judge, None without one. `max_cost` is the limit of the experiment in USD, None without
+    one. `program` is what a program did, None for a replay of a prompt. `proposed` has the effects that a model
+    proposed for the tools as they are defined now, by tool.
     """
 
     row: ReplayRow
@@ -73,10 +74,10 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class Drafts:
-    """A frozen content as replays of several test cases play it: what these share is read and rendered once.
+    """A frozen content, for the replays of several test cases: what these share is read and rendered once.
 
-    `defined` is True if a version of the prompt defines tools. `tools` are those of the versions that were read, None
-    for versions that do not exist.
+    `defined` is True if any version of the prompt defines tools. `tools` caches the names of the tools of versions by
+    commit hash, None for versions that do not exist.
     """
 
     connection: Connection
@@ -85,7 +86,11 @@ class Drafts:
     tools: dict[str, frozenset[str] | None] = field(default_factory=dict)
 
     def of(self, case: TestCase, made_at: datetime) -> SnapshotDraft:
-        """Return the draft for a test case that was made then; raises `Invalid` if it is too long to be rendered."""
+        """Return the draft for a test case that was made at `made_at`.
+
+        The draft knows the tools of the versions that the turns name. Turns without a version have the tools of the
+        version that was the newest at `made_at`. Raises `Invalid` if a rendered text would be too long.
+        """
         self.content.add(case)
         prompt_id = self.content.content.prompt_id
         newest = prompt_versions.newest_version(self.connection, prompt_id=prompt_id, before=made_at)
@@ -136,7 +141,7 @@ class Preparation:
         return _case(connection, row, head)
 
     def drafts(self, connection: Connection, head: PromptHead, row: FrozenDraft) -> Drafts:
-        """Return the content that was frozen for a row, to be played with test cases."""
+        """Return the content that was frozen for a row, from which `Drafts.of` makes the draft of each test case."""
         kept = prompt_versions.get_snapshot(connection, snapshot_id=row.draft_snapshot_id)
         model = self.models.read(connection, organization_id=row.organization_id, model_id=kept.language_model_id)
         content = content_of_snapshot(head, kept, model)
@@ -144,7 +149,7 @@ class Preparation:
         return Drafts(connection, PlayedContent(content), defined)
 
     def judge_model(self, connection: Connection, row: FrozenDraft) -> LanguageModel | None:
-        """Return the judge model that was chosen when the replay was started."""
+        """Return the model of the judge that was chosen at the start; None without one, or if it can't be used."""
         if row.judge_model_id is None:
             return None
         try:

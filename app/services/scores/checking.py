@@ -55,9 +55,10 @@ PROBLEM_MAX = 1_000
 
 @dataclass(frozen=True, slots=True)
 class CheckOutcome:
-    """The result of a check.
+    """The outcome of a check of one turn.
 
-    `passed` is None where a judge came to no verdict. `failed` is the error of a judge that could not be asked.
+    `passed` is None if there is no verdict: a judge came to none, or the turn is too long. `failed` is the error of a
+    judge that could not be called.
     """
 
     passed: bool | None
@@ -67,7 +68,11 @@ class CheckOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OnlineCheckRunner:
-    """`call_timeout_s` limits one answer of a judge; `stopping` is true once this process ends."""
+    """Checks the turns of online checks, one check at a time.
+
+    `call_timeout_s` limits one answer of a judge. `stopping` returns True once this process ends. A turn is `settled`
+    once no span has come for it for this time.
+    """
 
     database: Database
     now: Now
@@ -82,7 +87,7 @@ class OnlineCheckRunner:
     monotonic: Callable[[], float] = time.monotonic
 
     def due(self) -> dict[int, int]:
-        """Return the organization ids of the checks that have turns to look at, by check id."""
+        """Return the organization ids of the checks that have unchecked turns, by check id."""
         now = self.now()
         before = first_batch_id(now - self.settled)
         with self.database.read() as connection:
@@ -100,14 +105,14 @@ class OnlineCheckRunner:
         )
         if not held:
             return
-        rest = timedelta()
+        pause = timedelta()
         try:
             if self._work(check_id, until):
-                rest = PAUSE
+                pause = PAUSE
         finally:
             self.database.retrying(
                 lambda connection: online_checks.change_held(
-                    connection, check_id=check_id, until=until, held_until=self.now() + rest
+                    connection, check_id=check_id, until=until, held_until=self.now() + pause
                 )
             )
 
@@ -145,23 +150,27 @@ class OnlineCheckRunner:
             return online_checks.turns_after(connection, check, before_batch=before, limit=TURNS_PER_CHECKING)
 
     def _checked(self, check: OnlineCheck, row: TurnRow) -> tuple[OnlineCheck, CheckOutcome | None]:
-        """Return the check with its progress, and the outcome; None for a turn that is skipped."""
-        answered = self._answered(check, row) if _is_meant(check, row) else None
+        """Check one turn; return the check with its new counts, and the outcome.
+
+        The outcome is None for a turn that is skipped: the check does not apply to it, it has no answer or a score
+        already, or the budget of the day is used up.
+        """
+        answered = self._answered(check, row) if _applies_to(check, row) else None
         if answered is None:
             return check, None
         spending = JudgeSpending(self.database, check, self.now().date().isoformat())
         outcome = answered if isinstance(answered, CheckOutcome) else self._outcome(check, *answered, spending)
         if spending.stopped:
             return check, None
-        given = outcome.passed is not None
-        problem = None if given else (outcome.failed or outcome.reason or "")[:PROBLEM_MAX]
-        scored = check.scored + given
+        has_verdict = outcome.passed is not None
+        problem = None if has_verdict else (outcome.failed or outcome.reason or "")[:PROBLEM_MAX]
+        scored = check.scored + has_verdict
         return replace(check, problem=problem, scored=scored), outcome
 
     def _answered(self, check: OnlineCheck, row: TurnRow) -> tuple[str, str] | CheckOutcome | None:
-        """Return the question and the last answer of a turn, or that it is too long to be read.
+        """Return the question and the last answer of a turn, or the outcome for a turn that is too long to be read.
 
-        Returns None without an answer, or if the check has scored it.
+        Returns None for a turn without an answer, and for a turn that the check has scored already.
         """
         with self.database.read() as connection:
             if scores.find(connection, project_id=check.project_id, digests=[_digest(check, row)]):
@@ -242,8 +251,8 @@ class OnlineCheckRunner:
         )
 
 
-def _is_meant(check: OnlineCheck, row: TurnRow) -> bool:
-    """Return whether a turn has the check's version and model and is in its share.
+def _applies_to(check: OnlineCheck, row: TurnRow) -> bool:
+    """Return whether a check applies to a turn: it has the check's version and model, and is in its share.
 
     The share depends only on the trace id: checks with equal shares check the same turns.
     """

@@ -18,10 +18,10 @@ from app.services.runs.outcome import cost_of
 
 @dataclass(slots=True)
 class JudgeSpending:
-    """The budget of a check on a day (UTC), of which each call reserves the most that it can cost.
+    """The budget of a check on a day (UTC), from which each call reserves the most that it can cost.
 
-    What is stored counts, so calls of workers that have lost their hold count, too. A worker that dies during a call
-    leaves what it reserved. `stopped` is true after a call that did not fit.
+    The reserved amounts are in the database, so all workers share the budget. A worker that dies during a call leaves
+    its reservation. `stopped` is true after a call for which the budget was too small.
     """
 
     database: Database

@@ -1,4 +1,8 @@
-"""Pages of lists that no index serves: they are read for at most half a second, or sorted up to a number of entries."""
+"""Pages of lists with a filter or an order that has no index.
+
+A page with a filter has what is found within half a second, and a cursor to continue. A page in an order without an
+index is part of the newest entries, which are read up to a number and sorted.
+"""
 
 from __future__ import annotations
 
@@ -43,17 +47,20 @@ class Scan(ABC, Generic[T]):
     tick: Tick
 
     @abstractmethod
-    def parts(self, after: Position | None) -> Parts[T]: ...
+    def parts(self, after: Position | None) -> Parts[T]:
+        """Yield the matching entries after a position, piece by piece, the newest first unless `order` is another."""
 
     @abstractmethod
-    def position_of(self, entry: T) -> Position: ...
+    def position_of(self, entry: T) -> Position:
+        """Return the position of an entry in the list."""
 
     @abstractmethod
-    def values_of(self, entries: Sequence[T]) -> Iterable[float | None]: ...
+    def values_of(self, entries: Sequence[T]) -> Iterable[float | None]:
+        """Return the values by which an order without an index sorts, None for an entry without one."""
 
     @abstractmethod
     def with_hits(self, entries: Sequence[T]) -> Sequence[T]:
-        """Return the first entries with what a page shows of them, as many as can be read in time, at least one."""
+        """Return the first entries with the excerpts of a page: as many as can be read in time, at least one."""
 
     def page(self, cursor: str | None) -> ListPage[T]:
         """Return the page of a cursor: what was found within half a second, perhaps nothing, and a cursor to continue.

@@ -1,4 +1,8 @@
-"""Neighbouring traces of a session by their outlines, and their turns, or a piece of a long one, built from spans."""
+"""Reads a part of a session: the outlines of neighbouring traces, and the turns of some of them.
+
+A trace is one turn, or several (see `app/sessions`). A *part* has at most `PART_TURNS` traces and about `PART_SPANS`
+spans. A *large* trace, with more spans than `pieces.PIECE_SPANS`, is a part by itself, and is read a piece at a time.
+"""
 
 from __future__ import annotations
 
@@ -23,16 +27,16 @@ from app.sessions.facts import load
 from app.sessions.outlines import TurnOutline, load_outline
 
 NO_TURN = "The session has no such turn."
-# Turns, and spans, of a part; a turn with more spans is a separate part.
+# The most traces and spans of a part. A trace with more spans is a separate part.
 PART_TURNS, PART_SPANS = 10, 120
 _SPAN_ID = re.compile(r"[0-9a-f]{16}")
 READ_MAX = 20_000
-"""Spans of a turn that are read to find those of a piece; of more these that were stored first."""
+"""The most spans of a trace that are read to find those of a piece: the ones that were stored first."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredSession:
-    """The row of a session and the numbers of its turns; for `most` see `read_spans`."""
+    """A session with the numbers of its turns, from which parts are read; for `most` see `read_spans`."""
 
     connection: Connection
     row: SessionRow
@@ -41,7 +45,7 @@ class StoredSession:
     most: int | None
 
     def traces(self, start: int, end: int) -> NearbyTraces:
-        """Read the outlines of the traces from index `start` up to `end`, of which only some may exist."""
+        """Read the outlines of the traces from index `start` up to `end`, as far as the session has such traces."""
         start, end = max(0, start), min(end, self.numbers.traces)
         trace_ids = turns.traces_of(
             self.connection,
@@ -79,7 +83,7 @@ class NearbyTraces:
     outlines: tuple[TurnOutline, ...]
 
     def bounds(self, index: int) -> tuple[int, int]:
-        """Return the indices of the part with the trace at an index, the last one exclusive.
+        """Return the first index of the part that has the trace at an index, and the index after its last trace.
 
         Parts begin at each multiple of `PART_TURNS`, so that nothing has to be read before them.
         """
@@ -94,9 +98,10 @@ class NearbyTraces:
         return start, min(begin + PART_TURNS, self.start + len(self.outlines))
 
     def numbers_with(self, session: Session, start: int, end: int) -> tuple[int, ...]:
-        """Return the number of each trace's first turn, and that of a turn after the last one.
+        """Return the number in the session of the first turn of each trace, and of the turn after the last trace.
 
-        The traces from `start` up to `end` have the session's turns, which the clock may not have counted yet.
+        The traces from `start` up to `end` were built, so their turns are those of `session`: the clock may not have
+        counted the turns of a new trace yet.
         """
         built = Counter(turn.trace_id for turn in session.turns)
         number_of = self.stored.numbers.number_of
@@ -107,7 +112,7 @@ class NearbyTraces:
         return tuple(accumulate(counts, initial=number_of(self.start)))
 
     def is_large(self, index: int) -> bool:
-        """Return whether the turn is built a piece at a time; it is a part of the session by itself."""
+        """Return whether the trace at an index is large: it is built a piece at a time, and is a part by itself."""
         return self._outline(index).span_count > pieces.PIECE_SPANS
 
     def _outline(self, index: int) -> TurnOutline:
@@ -115,10 +120,10 @@ class NearbyTraces:
         return require(next(iter(self.outlines[place : place + 1]), None), NO_TURN)
 
     def built(self, start: int, end: int) -> Session:
-        """Return the session with the turns from index `start` up to `end`, none of them large.
+        """Return the session with only the turns of the traces from index `start` up to `end`, none of which is large.
 
-        The turns around them are read too, unless they are large: a call of one turn may have its answer in the
-        messages of the next.
+        The traces before and after them are read too, unless they are large: a call of one turn may have its answer in
+        the messages of the next turn.
         """
         stored = self.stored
         read = range(max(self.start, start - 1), min(end + 1, self.start + len(self.trace_ids)))
@@ -132,7 +137,7 @@ class NearbyTraces:
         )
 
     def read(self, index: int) -> ReadSpans:
-        """Return the spans of a large turn in the order of their start."""
+        """Return the spans of a large trace in the order of their start."""
         stored, trace_ids = self.stored, [self.trace_ids[index - self.start]]
         read = read_spans(
             stored.connection, stored.row, trace_ids, most=stored.most, least_of=trace_ids, limit=READ_MAX
@@ -141,9 +146,9 @@ class NearbyTraces:
         return read
 
     def piece(self, index: int, read: ReadSpans, number: int) -> Session:
-        """Return the session with a piece of a large turn, of which these spans were read.
+        """Return the session with one piece of a large trace; `read` are its spans, and pieces are numbered from 1.
 
-        Its times, tokens and costs are those of the whole turn.
+        The times, tokens and costs are those of the whole trace.
         """
         stored = self.stored
         ids = {span.span_id.hex() for span in pieces.piece_of(read.spans, number)}
@@ -164,8 +169,8 @@ class NearbyTraces:
         )
         return replace(session, turns=(turn,), scores=tuple(filter(_is_in(ids), session.scores)))
 
-    def lone(self, index: int, span_id: str) -> Session:
-        """Return the session with only one span, which its turn is too long to be read with."""
+    def single_span(self, index: int, span_id: str) -> Session:
+        """Return the session with only one span of a trace that is too long to be read."""
         stored, trace_id = self.stored, self.trace_ids[index - self.start]
         keys = [(trace_id, bytes.fromhex(span_id))]
         by_turn = spans.spans_by_key(stored.connection, project_id=stored.row.project_id, keys=keys)

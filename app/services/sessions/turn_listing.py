@@ -134,7 +134,8 @@ class SessionPartService:
         def read(stored: StoredSession) -> ShownSpan:
             index = require(stored.index_of_span(span_id), NO_SPAN)
             traces = stored.traces(index - 1, index + 2)
-            shown = _shown(_with_span(traces, index, span_id), span_id) or _shown(traces.lone(index, span_id), span_id)
+            shown = _shown(_with_span(traces, index, span_id), span_id)
+            shown = shown or _shown(traces.single_span(index, span_id), span_id)
             return require(shown, NO_SPAN)
 
         return self._read(project_id, session_id, read)

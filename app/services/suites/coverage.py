@@ -39,7 +39,7 @@ WEEKS = 8
 SESSIONS_OF_WEEK = 1_000
 """Sessions of a week that are read, the newest ones."""
 SESSIONS_OF_ALERT = 500
-"""The newest sessions that an alert reads; a rule that needs more is content with these."""
+"""The newest sessions that an alert reads; a rule that asks for more uses these."""
 CASES_OF_ALERT = 1_000
 """The newest test cases of suites with which an alert compares."""
 OBSOLETE_WEEKS = 4
@@ -71,9 +71,12 @@ class RemovableCase:
 
 @dataclass(frozen=True, slots=True)
 class SuiteCoverage:
-    """The coverage of a suite with its present test cases. `recent` is what `new` is about.
+    """The coverage of a suite with its present test cases.
 
-    `left_out` test cases had no room.
+    `weeks` are the last `WEEKS`, the oldest first. `share` is the share of all their sessions that is represented, None
+    without any. `new` is behaviour that no test case has, in the sessions of the time that `recent` names in words.
+    `obsolete` test cases call tools that sessions no longer call, and `removable` ones always agree with another one.
+    `unread` sessions have no fingerprint, or were left out. `left_out` counts test cases that needed too much memory.
     """
 
     suite: SuiteRow
@@ -89,7 +92,10 @@ class SuiteCoverage:
 
 @dataclass(frozen=True, slots=True)
 class RecentCoverage:
-    """The share of recent sessions that tests represent, None for too few, and what sessions do and no test does."""
+    """The share of recent sessions that test cases represent, and what sessions do that no test case does.
+
+    `share` is None if there are too few sessions.
+    """
 
     share: float | None
     sessions: int
@@ -127,16 +133,16 @@ class CoverageService:
                 for period, (start, end) in zip(periods, pairwise(ends), strict=True)
             ]
             recent, when = self._recent(compared)
-            # A session that is not read may call any tool.
-            are_read = not any(read.left_out for read in reads[:OBSOLETE_WEEKS])
-            later = samples[: ends[OBSOLETE_WEEKS]] if are_read else []
+            # If a session was left out, it may call any tool, so no test case is known to be obsolete.
+            all_read = not any(read.left_out for read in reads[:OBSOLETE_WEEKS])
+            newest = samples[: ends[OBSOLETE_WEEKS]] if all_read else []
             return SuiteCoverage(
                 suite=suite,
                 weeks=weeks[::-1],
                 share=share_of(compared, self.weights, effect_of),
                 recent=when,
                 new=new_behaviour(recent, when=when),
-                obsolete=obsolete_cases(later, cases, when=f"the last {OBSOLETE_WEEKS} weeks"),
+                obsolete=obsolete_cases(newest, cases, when=f"the last {OBSOLETE_WEEKS} weeks"),
                 removable=_removable(cases, [experiment.classes for experiment in played]),
                 unread=sum(read.unread + read.left_out for read in reads),
                 left_out=len(ids) - len(features),
@@ -172,7 +178,7 @@ class CoverageService:
             vocabulary = Vocabulary.of([sample.scored.fingerprint for sample in read.samples])
             with self.database.read() as connection:
                 effect_of = self.proposer.effects(connection, **owner)
-            # They are not kept: the clock has little memory.
+            # The test cases are read one by one and not kept: the clock calls this, and has little memory.
             cases = self.cases.read(project_id=project_id, test_case_ids=newest)
             covered = frozenset(chain.from_iterable(case.features(vocabulary, effect_of) for case in cases))
             compared = compare(read.samples, covered, vocabulary, effect_of)

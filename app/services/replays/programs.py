@@ -133,6 +133,7 @@ class ProgramService:
             "tools": tools,
             "offline": offline,
             "expires_at": now + TOKEN_FOR,
+            "key_id": actor.id if actor.kind == "api_key" else None,
             "events": 0,
         }
         program_replays.add_program(connection, setup=setup, replay_id=replay_id, values=values)
@@ -147,9 +148,12 @@ class ProgramService:
             ids = {"project_id": int(match[1]), "replay_id": int(match[2])}
             if max(ids.values()) <= ID_MAX:
                 with self.database.read() as connection:
-                    row = program_replays.find_authenticated(connection, **ids, digest=digest(token))
-        if row is None or row.expires_at <= self.now():
-            raise Unauthorized("The token is not valid: it is for one replay, for an hour, until the replay is judged.")
+                    row = program_replays.find_authenticated(connection, **ids, digest=digest(token), now=self.now())
+        if row is None:
+            raise Unauthorized(
+                "The token is not valid: it is for one replay, for an hour, until the replay is judged or the API key "
+                "that began it is revoked."
+            )
         return row
 
     def next_turn(self, *, project_id: int, replay_id: int) -> NextTurn | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
@@ -168,6 +168,21 @@ def test_a_token_is_worth_one_replay_and_nothing_else(world: World, upstream: Up
     assert program.ask("Thanks!").status_code == 401
     audited = world.get("/api/v1/audit-log").json["entries"]
     assert [entry["subject"] for entry in audited if entry["action"] == "program.replayed"][-1] == str(played["id"])
+
+
+def test_the_token_of_a_replay_ends_with_the_api_key_that_began_it(world: World, upstream: Upstream) -> None:
+    case = case_of(world, THANKS)
+    key = world.post("/api/v1/api-keys", json={"name": "CI"}).json
+    _replay, program = begin(replace(world, key=key["key"]), case["id"])
+    _other, stays = begin(world, case["id"])
+    upstream.script(Reply(text="You are welcome."), Reply(text="You are welcome."))
+    assert program.ask("Thanks!").status_code == 200
+
+    assert world.delete(f"/api/v1/api-keys/{key['id']}").status_code == 204
+
+    assert program.ask("Thanks!").status_code == 401
+    assert stays.ask("Thanks!").status_code == 200
+    assert len(upstream.requests) == 2
 
 
 def test_a_program_that_had_an_hour_ends_its_replay(world: World) -> None:

@@ -16,7 +16,10 @@ _PER = Decimal(1_000_000)
 _ZERO = Decimal(0)
 
 SIZES = (0, 32_000, 100_000, 128_000, 200_000, 256_000, 272_000)
-"""Prompt sizes in tokens by which the calls of one model are summed, so that `longPrompt` applies to the sums."""
+"""Sizes of prompts in tokens, by which the calls of a model are summed: prices of long prompts apply to such a sum.
+
+A call has the greatest of these sizes that its prompt exceeds.
+"""
 
 
 MODALITIES = ("text", "audio", "image")
@@ -60,10 +63,10 @@ class ModalityPrices(msgspec.Struct, frozen=True, forbid_unknown_fields=True, re
     as_text: bool = False
 
     def __post_init__(self) -> None:
-        _check(*self.known)
+        _check(*self.all)
 
     @property
-    def known(self) -> tuple[Decimal | None, ...]:
+    def all(self) -> tuple[Decimal | None, ...]:
         return (self.input, self.output, self.cache_read)
 
 
@@ -107,9 +110,9 @@ def size_of(prompt_tokens: int) -> int:
 
 
 def size_of_modality(modality: str, size: int) -> int:
-    """Return the key for sums of the tokens of a modality in prompts of one of `SIZES`.
+    """Return a number for the tokens of a modality in prompts of one of `SIZES`, for use in the place of a size.
 
-    It is negative, so that the sizes of sums can be of both kinds.
+    It is negative, and so it differs from all `SIZES`; `Tariff.cost` reads it.
     """
     return -(size + _MODALITY_STEP * (1 + MODALITIES.index(modality)))
 
@@ -121,9 +124,9 @@ _UNKNOWN = ModalityPrices()
 class Tariff:
     """The prices of one model; `source` is its vendor and name in the catalogue, or a note that they were set.
 
-    Without prices of `audio`, its cost is not known. Without prices of `image`, images in prompts cost as much as text,
-    and the cost of images in answers is not known. With `for_all` the prices apply to all tokens. With `by_modality`
-    the cost of tokens without a known modality is not known.
+    Without prices of `audio`, the cost of sound is not known. Without prices of `image`, images in prompts cost as much
+    as text, and the cost of images in answers is not known. `for_all`: `prices` apply to the tokens of all modalities.
+    `by_modality`: the cost of tokens is known only if their modality is.
     """
 
     source: str
@@ -154,7 +157,7 @@ class Tariff:
             return self._cost_of_text(tokens, size)
         if modality == "image" and listed is None:
             return None if tokens.completion else self._cost_of_text(tokens, size)
-        input_price, output, cache_read = (listed or _UNKNOWN).known
+        input_price, output, cache_read = (listed or _UNKNOWN).all
         if (tokens.prompt and input_price is None) or (tokens.completion and output is None):
             return None
         return cost_of(Prices(input_price or _ZERO, output or _ZERO, cache_read), tokens)

@@ -72,10 +72,12 @@ Observed = Callable[[ModelRef], AbstractContextManager[object]]
 class Providers:
     """A `ProviderPort` over all vendors.
 
-    `slot` is entered for the length of a call, its pauses included; it limits how many calls one model gets at once,
-    and may wait (within the call's seconds) or raise. Within `slots_held`, for a caller that has more to do before its
-    answer is known, calls that are answered may keep their slots. `observed` is entered for each attempt.
-    Files that a model can't read, by the catalogue, are refused (`Invalid`) before anything is sent.
+    `slot` is a context for a whole call, with its retries and pauses. It limits the concurrent calls of one model, and
+    may wait within the call's time, or raise. `observed` is a context for each attempt, which counts it. `slots_held`
+    is a context in which calls keep their slots until its end: so the answer is passed on before the round trip that
+    frees a slot.
+
+    A file that the model can't read, by the catalogue, is refused (`Invalid`) before anything is sent.
     """
 
     catalogue: Catalogue = field(default_factory=dict)
@@ -112,16 +114,16 @@ class Providers:
         self.remote.close()
 
     def _call(self, request: ModelRequest, send: Callable[[ModelRequest], Answer]) -> Answer:
-        model, asked = request.model, request
+        model, sent = request.model, request
 
         def attempt(left_s: float) -> Answer:
-            nonlocal asked
+            nonlocal sent
             try:
                 with self.observed(model):
-                    return send(replace(asked, timeout_s=left_s))
+                    return send(replace(sent, timeout_s=left_s))
             except ProviderFailure as failure:
-                if asked.config.is_models_limit and failure.refuses_limit:
-                    asked = replace(asked, config=replace(asked.config, max_tokens=None, is_models_limit=False))
+                if sent.config.is_models_limit and failure.refuses_limit:
+                    sent = replace(sent, config=replace(sent.config, max_tokens=None, is_models_limit=False))
                     failure.retryable = True
                 raise
 

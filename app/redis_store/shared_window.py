@@ -35,10 +35,11 @@ LOST_S = 2
 # A request of ingest has a second log, of ingest only. That log decides, but the request is counted in both, so that
 # the first log may exceed its limit.
 #
-# A lease holds a lot of permits: they count as used from its begin. When its process settles it, the used ones are
-# counted at that time and the others are free again. A lease that is not settled within seconds, as its process died
-# or was stopped, is counted as used. No lot has more than a twentieth of what is left, and there are none in the last
-# tenth, so that the numbers of a caller near its limit are exact.
+# A lease gives a process permits for several requests (a *lot*), which count as used when the lease begins. When the
+# process settles the lease, the used permits are counted at that time, and the others are free again. A lease that is
+# not settled within `LOST_S`, because its process died or was stopped, is counted as used. A lot has at most a
+# twentieth of what is left of the limit, and no lots are given in the last tenth, so that the headers of a caller near
+# its limit are exact.
 #
 # KEYS: the log of each question, then its log of ingest or "", then its project's epoch or "", then its leases or "".
 # ARGV: the limits of the two logs, the window in seconds, an epoch for projects without one, its seconds, after how
@@ -49,16 +50,18 @@ local window, lost = tonumber(ARGV[3]) * 1000000, tonumber(ARGV[6]) * 1000000
 local clock = redis.call('TIME')
 local now = clock[1] * 1000000 + clock[2]
 local answers, count = {}, #KEYS / 4
+-- The entry at an index of a log, nil if there is none.
 local function entry(log, index)
     local found = redis.call('LINDEX', log, index)
     if not found then return nil end
     local time, amount, sum = string.match(found, '^(%d+) (%d+) (%d+)$')
     return {time = tonumber(time), amount = tonumber(amount), sum = tonumber(sum)}
 end
-local function first(log, is_it)
+-- The index of the first entry that matches, the newest first: all entries after it match, too.
+local function first_index(log, matches)
     local low, high, step = 0, redis.call('LLEN', log) - 1, 1
     while step <= high do
-        if not is_it(entry(log, high - step)) then
+        if not matches(entry(log, high - step)) then
             low = high - step + 1
             break
         end
@@ -66,33 +69,36 @@ local function first(log, is_it)
     end
     while low < high do
         local middle = math.floor((low + high) / 2)
-        if is_it(entry(log, middle)) then high = middle else low = middle + 1 end
+        if matches(entry(log, middle)) then high = middle else low = middle + 1 end
     end
     return low
 end
-local function has_left(one) return one.time <= now - window or one.time > now + window end
-local function ends(log)
+local function has_expired(item) return item.time <= now - window or item.time > now + window end
+-- Removes the expired entries of a log; returns the newest and the oldest of the others.
+local function newest_and_oldest(log)
     local oldest = entry(log, -1)
-    if oldest and has_left(oldest) then
-        local left = first(log, has_left)
+    if oldest and has_expired(oldest) then
+        local left = first_index(log, has_expired)
         if left == 0 then redis.call('DEL', log) else redis.call('LTRIM', log, 0, left - 1) end
         oldest = entry(log, -1)
     end
     return entry(log, 0), oldest
 end
+-- Adds an entry to a log, of which `newest` is the newest entry.
 local function add(log, newest, amount)
     local time, sum = now, amount
     if newest then time, sum = math.max(now, newest.time), newest.sum + amount end
     redis.call('LPUSH', log, string.format('%.0f %.0f %.0f', time, amount, sum))
     redis.call('EXPIRE', log, ARGV[3])
 end
-local function held(leases, log)
+-- The permits of the leases of a log. A lost lease is removed, and counted as used.
+local function reserved_by(leases, log)
     local sum, stored = 0, redis.call('HGETALL', leases)
     for at = 1, #stored, 2 do
         local time, lot = string.match(stored[at + 1], '^(%d+) (%d+)$')
         if math.abs(now - tonumber(time)) > lost then
             redis.call('HDEL', leases, stored[at])
-            add(log, ends(log), tonumber(lot))
+            add(log, newest_and_oldest(log), tonumber(lot))
         else
             sum = sum + tonumber(lot)
         end
@@ -100,20 +106,20 @@ local function held(leases, log)
     return sum
 end
 for index = 1, count do
-    local all, own, leases = KEYS[index], KEYS[count + index], KEYS[3 * count + index]
+    local all, ingest, leases = KEYS[index], KEYS[count + index], KEYS[3 * count + index]
     local asked = 6 + 5 * (index - 1)
     local amount, lot, settled = tonumber(ARGV[asked + 1]), tonumber(ARGV[asked + 2]), ARGV[asked + 4]
     local log, limit, reserved = all, tonumber(ARGV[1]), 0
-    if own ~= '' then log, limit = own, tonumber(ARGV[2]) end
+    if ingest ~= '' then log, limit = ingest, tonumber(ARGV[2]) end
     if leases ~= '' then
         if settled ~= '' and redis.call('HDEL', leases, settled) == 1 then
             local used = tonumber(ARGV[asked + 5])
-            if used > 0 then add(log, ends(log), used) end
+            if used > 0 then add(log, newest_and_oldest(log), used) end
         end
-        reserved = held(leases, log)
+        reserved = reserved_by(leases, log)
     end
-    local newest, leaves = ends(log)
-    local counted = (newest and newest.sum - leaves.sum + leaves.amount or 0) + reserved
+    local newest, leaving = newest_and_oldest(log)
+    local counted = (newest and newest.sum - leaving.sum + leaving.amount or 0) + reserved
     local allowed = counted + amount <= limit and 1 or 0
     local room = limit - counted
     lot = room * 10 > limit and math.min(lot, math.floor(room / 20)) or 0
@@ -126,11 +132,11 @@ for index = 1, count do
         counted = counted + amount
         if amount > 0 then
             add(log, newest, amount)
-            if own ~= '' then add(all, ends(all), amount) end
+            if ingest ~= '' then add(all, newest_and_oldest(all), amount) end
         end
     elseif newest then
         local most = limit - amount - reserved
-        leaves = entry(log, first(log, function(one) return newest.sum - one.sum + one.amount > most end))
+        leaving = entry(log, first_index(log, function(item) return newest.sum - item.sum + item.amount > most end))
     end
     local project, epoch = KEYS[2 * count + index], ''
     if project ~= '' then
@@ -140,7 +146,7 @@ for index = 1, count do
             redis.call('SET', project, epoch, 'EX', ARGV[5])
         end
     end
-    answers[index] = {allowed, limit - counted, (leaves and leaves.time or now) + window - now, epoch, lot}
+    answers[index] = {allowed, limit - counted, (leaving and leaving.time or now) + window - now, epoch, lot}
 end
 return answers
 """
@@ -148,11 +154,11 @@ return answers
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """The answer to a request, with the values of the rate limit's headers.
+    """Whether a request is allowed, with the values of the rate limit's headers.
 
-    `reset_s`: seconds until the oldest counted request leaves the window; after a refusal, until there is room.
-    `epoch`: the project's; empty without a project, or when Redis did not answer.
-    `counted`: False when Redis should have counted the request and did not answer.
+    `reset_s` are the seconds until the oldest counted request leaves the window; after a refusal, until there is room.
+    `epoch` is the epoch of the project; it is empty without a project, or if Redis did not answer. `counted` is False
+    if Redis should have counted the request and did not answer.
     """
 
     allowed: bool
@@ -164,7 +170,11 @@ class Allowance:
 
 
 class Question(NamedTuple):
-    """A request of a key; `lot` permits are wanted for the lease `lease`, and `used` ones of `settled` were used."""
+    """A request of a key, which counts as `amount` requests.
+
+    `lot` is the number of permits that are wanted for a lease with the id `lease`, 0 for no lease. `settled` is the id
+    of an earlier lease that ends now, "" for none, and `used` is the number of its permits that were used.
+    """
 
     key: int | str
     project_id: int | None
@@ -177,14 +187,20 @@ class Question(NamedTuple):
 
 
 class Window:
-    """Limits per minute. Requests of ingest count toward `limit`, but are refused only by `ingest_limit`."""
+    """A rate limit: at most `limit` requests of a key in the last minute.
+
+    Requests of ingest count towards `limit`, but are refused only beyond `ingest_limit`, which is `limit` by default.
+    """
 
     def __init__(self, limit: int, ingest_limit: int | None = None) -> None:
         self.limit = limit
         self.ingest_limit = ingest_limit or limit
 
     def hit(self, key: int | str, project_id: int | None = None, ingest: bool = False, amount: int = 1) -> Allowance:
-        """Count a request of the key as `amount` requests, unless it is refused."""
+        """Count a request of the key as `amount` requests, unless it is refused.
+
+        `project_id` is the project with the epoch to return, None for none.
+        """
         raise NotImplementedError
 
     def give_back(self, key: int | str) -> None:

@@ -88,6 +88,17 @@ def test_a_record_that_cannot_be_read_is_listed_with_its_place(world: World, adm
     assert "<script>document" not in admin.page
 
 
+def test_an_attribute_with_a_key_that_is_no_text_keeps_no_file_out(world: World, admin: Browser) -> None:
+    span = {"traceId": "ab" * 16, "spanId": "cd" * 8, "name": "chat", "startTimeUnixNano": "1"}
+    span["attributes"] = [{"key": {"a": 1}, "value": {"stringValue": "x"}}]
+    content = json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}).encode()
+
+    answer = send(admin, world.prompt(), "otlp", ("traces.jsonl", content))
+
+    assert answer.status_code == 200
+    assert "Imported 1 session, 1 span." in admin.text
+
+
 def test_more_records_than_a_request_imports_are_left_out(
     world: World, admin: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -135,7 +135,8 @@ class Otlp:
         if not trace_id or not text(span.get("spanId")):
             raise Unreadable("has a span without traceId and spanId")
         attributes = [contents.attribute(attribute) for attribute in _list(span, "attributes")]
-        texts = {attribute.get("key"): _text(attribute) for attribute in attributes}
+        named = [attribute for attribute in attributes if attribute.get("key") in _NAMES]
+        texts = {attribute["key"]: _text(attribute) for attribute in named}
         conversation = next((texts[name] for name in _NAMES if texts.get(name)), None)
         kept = {name: value for name, value in span.items() if name != "links"}
         return RecordedSpan(resource, scope, {**kept, "attributes": attributes}, trace_id, conversation)

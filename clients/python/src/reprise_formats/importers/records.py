@@ -31,6 +31,7 @@ _BLANK = b" \t\r\n\xef\xbb\xbf"
 # What a byte that is not UTF-8 becomes in the text of a list.
 _NO_UTF8 = re.compile("[\udc80-\udcff]")
 _BETWEEN = re.compile(r"[\s,]*")
+_BLANKS = re.compile(rb"[ \t\r\n\xef\xbb\xbf]*")
 
 
 def _null(_constant: str) -> None:
@@ -67,24 +68,22 @@ def _begins_with_list(stream: Stream) -> bool:
 
 def _lines(stream: Stream) -> Iterator[ImportedRecord]:
     """Yield the records of JSON lines, and those of a document that goes over several lines."""
-    start = _first_line(stream)
-    if _is_cut(start):
-        start += stream.read(max(0, LARGEST - len(start)))
+    lines = _Lines(stream)
+    if not lines.skip_blank():
+        return
+    before, start = lines.number, lines.take()
+    if len(start) <= LARGEST and _is_cut(start):
+        start += lines.take_more(LARGEST - len(start))
         document = _parsed("the document", start)
         if not document.problem:
             yield from _unpacked(document)
             return
-    yield from _read_lines(_split(stream, start))
-
-
-def _first_line(stream: Stream) -> bytes:
-    """Return the first line that is not blank, with the blank ones before it."""
-    start = bytearray()
-    while len(start) <= LARGEST and (line := stream.readline(LARGEST + 1)):
-        start += line
-        if line.strip(_BLANK):
-            break
-    return bytes(start)
+        lines = _Lines(stream, start + lines.unused, number=before)
+    else:
+        yield from _read_line(before + 1, start)
+    while lines.skip_blank():
+        line = lines.take()
+        yield from _read_line(lines.number, line)
 
 
 def _is_cut(line: bytes) -> bool:
@@ -93,24 +92,9 @@ def _is_cut(line: bytes) -> bool:
     return line.startswith(b"{") and not line.endswith(b"}")
 
 
-def _split(stream: Stream, start: bytes) -> Iterator[bytes]:
-    """Yield the lines of `start` and of what follows it; of one that is too large, enough to recognize it."""
-    *lines, last = start.split(b"\n")
-    yield from lines
-    while line := last + stream.readline(LARGEST + 1):
-        yield line
-        while len(line) > LARGEST and not line.endswith(b"\n"):
-            line = stream.readline(LARGEST + 1)
-        last = b""
-
-
-def _read_lines(lines: Iterator[bytes]) -> Iterator[ImportedRecord]:
-    for number, line in enumerate(lines, 1):
-        place = f"line {number}"
-        if len(line) > LARGEST:
-            yield _bad(place, _TOO_LARGE)
-        elif line.strip(_BLANK):
-            yield from _unpacked(_parsed(place, line))
+def _read_line(number: int, line: bytes) -> Iterator[ImportedRecord]:
+    place = f"line {number}"
+    return iter((_bad(place, _TOO_LARGE),)) if len(line) > LARGEST else _unpacked(_parsed(place, line))
 
 
 def _parsed(place: str, content: bytes) -> ImportedRecord:
@@ -173,6 +157,60 @@ class _Utf8(io.RawIOBase):
         size = min(len(target), len(self._rest))
         target[:size], self._rest = self._rest[:size], self._rest[size:]
         return size
+
+
+@dataclass
+class _Lines:
+    """The lines of a file. The blank ones between two others are passed over at once, however many there are.
+
+    `number` counts the lines that have been read. `text` has been read of the file, and is not used from `at` on.
+    """
+
+    stream: Stream
+    text: bytes = b""
+    at: int = 0
+    number: int = 0
+
+    @property
+    def unused(self) -> bytes:
+        return self.text[self.at :]
+
+    def skip_blank(self) -> bool:
+        """Go on to the next line that is not blank; return whether there is one."""
+        while True:
+            end = _BLANKS.match(self.text, self.at).end()  # type: ignore[union-attr]  # it matches the empty text
+            self.number += self.text.count(b"\n", self.at, end)
+            self.at = end
+            if end < len(self.text):
+                return True
+            if not self._read():
+                return False
+
+    def take(self) -> bytes:
+        """Return the rest of the line; of one that is too large, enough to recognize it."""
+        pieces, size = [], 0
+        is_more = True
+        while is_more:
+            end = self.text.find(b"\n", self.at) + 1
+            piece = self.text[self.at : end or len(self.text)]
+            self.at += len(piece)
+            if size <= LARGEST:
+                pieces.append(piece)
+                size += len(piece)
+            is_more = not end and self._read()
+        self.number += 1
+        return b"".join(pieces)
+
+    def take_more(self, most: int) -> bytes:
+        """Return what follows, at most `most` bytes."""
+        more = self.text[self.at : self.at + most]
+        self.at += len(more)
+        return more + self.stream.read(most - len(more))
+
+    def _read(self) -> bool:
+        """Read on when all is used; return whether there was more. What comes before an error is not lost."""
+        self.text, self.at = self.stream.read1(_CHUNK), 0
+        return bool(self.text)
 
 
 @dataclass

@@ -105,6 +105,7 @@ def test_other_attributes_and_fields_are_kept_and_links_are_not() -> None:
         {"key": "x_ref", "value": {"stringValue": "s3://traces/a"}},
         {"key": "gen_ai.conversation.id", "value": {"stringValue": "c-1"}},
         {"key": "n", "value": {"intValue": "7"}},
+        *({"key": key, "value": {"stringValue": "no name"}} for key in ({"a": 1}, [], None, 7)),
     ]
 
     (span,) = Otlp()(record("", attributes=attributes, **fields), 0)

@@ -11,6 +11,8 @@ import pytest
 from reprise_formats.importers import records
 from reprise_formats.importers.records import ImportedRecord, read
 
+from tests.support.operations import steps_of
+
 
 def reader(content: bytes) -> io.BufferedReader:
     return io.BufferedReader(io.BytesIO(content))  # type: ignore[arg-type]  # it reads bytes like a file
@@ -71,6 +73,27 @@ def test_a_bad_line_is_named_and_passed_over() -> None:
         ("line 5", {}, "is no JSON object"),
         ("line 6", {"c": 3}, ""),
     ]
+
+
+@pytest.mark.parametrize("size", [1, 3, 64])
+def test_the_place_of_a_line_counts_the_blank_ones(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    monkeypatch.setattr(records, "_CHUNK", size)
+    content = '\n \r\n\n{"a": 1}\n\n\t\n7\n\n{"b": 2}\n\n\n8'
+
+    assert [(record.place, record.problem) for record in records_of(content)] == [
+        ("line 4", ""),
+        ("line 7", "is no JSON object"),
+        ("line 9", ""),
+        ("line 12", "is no JSON object"),
+    ]
+
+
+@pytest.mark.parametrize("content", ["{0}", '{0}{{"a": 1}}', '{{"a": 1}}{0}{{"b": 2}}', '{{"a":{0}1}}', '{{"a":{0}'])
+def test_blank_lines_need_no_step_each(content: str) -> None:
+    files = [content.format("\n" * lines).encode() for lines in (100, 50_000)]
+    few, many = (steps_of(lambda file=file: records_of(file)) for file in files)
+
+    assert many < few + 5_000
 
 
 def test_a_first_line_that_is_cut_off_does_not_hide_the_others() -> None:

@@ -95,14 +95,14 @@ def find_key(connection: Connection, *, project_id: int, key_id: int) -> ApiKey 
 def list_keys(connection: Connection, *, project_id: int, now: datetime) -> list[ApiKey]:
     """List a project's valid keys and the newest `ENDED_LISTED` of the revoked and expired ones, oldest first."""
     of_project = _KEYS.where(api_keys.c.project_id == project_id)
-    valid = queries.list_rows(connection, ApiKey, of_project.where(is_valid(now)))
-    ended = queries.newest_first(of_project.where(~is_valid(now)), api_keys.c.id, limit=ENDED_LISTED)
+    valid = queries.list_rows(connection, ApiKey, of_project.where(_is_valid(now)))
+    ended = queries.newest_first(of_project.where(~_is_valid(now)), api_keys.c.id, limit=ENDED_LISTED)
     return sorted([*valid, *queries.list_rows(connection, ApiKey, ended)], key=lambda key: key.id)
 
 
 def count_valid_keys(connection: Connection, *, project_id: int, now: datetime) -> int:
     return queries.count_rows(
-        connection, select(api_keys.c.id).where(api_keys.c.project_id == project_id, is_valid(now))
+        connection, select(api_keys.c.id).where(api_keys.c.project_id == project_id, _is_valid(now))
     )
 
 
@@ -111,8 +111,7 @@ def has_keys(connection: Connection, *, project_id: int) -> bool:
     return connection.scalar(select(api_keys.c.id).where(api_keys.c.project_id == project_id).limit(1)) is not None
 
 
-def is_valid(now: datetime) -> ColumnElement[bool]:
-    """Return the condition that a key was not revoked and has not expired."""
+def _is_valid(now: datetime) -> ColumnElement[bool]:
     c = api_keys.c
     return and_(c.revoked_at.is_(None), or_(c.expires_at.is_(None), c.expires_at > now))
 

@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 from app.database.transactions import Database
 from app.encryption import digest, new_token
 from app.errors import Conflict, Invalid, Unauthorized, require
-from app.models import audit_log, program_replays, replays
+from app.models import api_keys, audit_log, program_replays, replays
 from app.models.audit_log import SYSTEM, Action, Actor
 from app.models.program_replays import AWAITS_PROGRAM, PLAYED_BY_PROGRAM, ProgramReplay, ToolsMode
 from app.models.replays import ReplayRow, ReplaySetup
@@ -148,13 +148,22 @@ class ProgramService:
             ids = {"project_id": int(match[1]), "replay_id": int(match[2])}
             if max(ids.values()) <= ID_MAX:
                 with self.database.read() as connection:
-                    row = program_replays.find_authenticated(connection, **ids, digest=digest(token), now=self.now())
+                    row = program_replays.find_authenticated(connection, **ids, digest=digest(token))
+                    if row is not None and not self._is_valid(connection, row):
+                        row = None
         if row is None:
             raise Unauthorized(
                 "The token is not valid: it is for one replay, for an hour, until the replay is judged or the API key "
                 "that began it is revoked."
             )
         return row
+
+    def _is_valid(self, connection: Connection, row: ProgramReplay) -> bool:
+        now = self.now()
+        if row.key_id is None:
+            return row.expires_at > now
+        key = api_keys.find_key(connection, project_id=row.project_id, key_id=row.key_id)
+        return row.expires_at > now and key is not None and key.valid_at(now)
 
     def next_turn(self, *, project_id: int, replay_id: int) -> NextTurn | None:
         """Return the turn to ask the program, the same one until it is answered; None when none is left."""

@@ -168,7 +168,7 @@ export class Transport {
 }
 
 /** Returns what is wrong: `fetch` has it in the cause of its error. */
-function messageOf(problem: unknown): string {
+export function messageOf(problem: unknown): string {
   const causes = [problem instanceof Error ? problem.cause : null, problem];
   const messages = causes.flatMap((cause) =>
     cause instanceof Error ? [cause.message, (cause as NodeJS.ErrnoException).code] : [],

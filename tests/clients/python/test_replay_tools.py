@@ -61,3 +61,42 @@ def test_a_replay_that_refuses_or_is_gone_is_an_error_and_runs_nothing(monkeypat
             refund("A-1")
     with pytest.raises(ReplayedToolError, match="the replay does not answer"):
         refund("A-1")
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirection_leads_the_token_to_no_other_host(monkeypatch: pytest.MonkeyPatch, status: int) -> None:
+    asked = []
+
+    def answer(_method: str, path: str, headers: Any, _body: Any) -> tuple[int, Any]:
+        asked.append((path, headers["Authorization"]))
+        return 200, {"result": "forged", "error": None}
+
+    monkeypatch.setenv("REPRISE_REPLAY_TOKEN", "rpp_1")
+    with serving(answer) as other, serving(lambda *_: (status, None, {"Location": f"{other}/x"})) as url:
+        monkeypatch.setenv("REPRISE_REPLAY_URL", url)
+        with pytest.raises(ReplayedToolError, match=f"refund: {url}/api/replay/tools answered {status}"):
+            refund("A-1")
+    assert asked == []
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"[" * 100_000, b"<html>", b'{"result": 1}', b'{"error": null}', b"7"])
+def test_an_answer_of_something_else_is_an_error(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
+    monkeypatch.setenv("REPRISE_REPLAY_TOKEN", "rpp_1")
+    with serving(lambda *_: (200, content)) as url:
+        monkeypatch.setenv("REPRISE_REPLAY_URL", url)
+        with pytest.raises(ReplayedToolError, match="did not answer as Reprise does"):
+            refund("A-1")
+
+
+def test_an_answer_has_a_limit_of_bytes_and_of_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REPRISE_REPLAY_TOKEN", "rpp_1")
+    with serving(lambda *_: (200, {"result": "x" * 1_000, "error": None})) as url:
+        monkeypatch.setenv("REPRISE_REPLAY_URL", url)
+        with monkeypatch.context() as patch:
+            patch.setattr("reprise_client.replay.ANSWER_MAX", 1_000)
+            with pytest.raises(ReplayedToolError, match="more than 1000 bytes"):
+                refund("A-1")
+        moments = iter([0.0, 61.0])
+        monkeypatch.setattr("reprise_client.replay.monotonic", lambda: next(moments))
+        with pytest.raises(ReplayedToolError, match="took too long"):
+            refund("A-1")

@@ -18,12 +18,17 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
 from functools import wraps
+from http import HTTPStatus
+from http.client import HTTPException
+from time import monotonic
 from typing import Any, TypeVar, overload
 
 from reprise_client.errors import RepriseError
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 TIMEOUT_S = 60.0
+ANSWER_MAX, REFUSAL_MAX = 64_000_000, 2_000
+"""The most bytes of an answer, and of its beginning in the message of an error."""
 _URL, _TOKEN = "REPRISE_REPLAY_URL", "REPRISE_REPLAY_TOKEN"
 
 
@@ -78,12 +83,42 @@ def call(name: str, arguments: Mapping[str, Any]) -> Any:
     headers = {"Authorization": f"Bearer {os.environ[_TOKEN]}", "Content-Type": "application/json"}
     request = urllib.request.Request(f"{os.environ[_URL]}/api/replay/tools", body, headers)  # noqa: S310 - http(s)
     try:
-        with urllib.request.urlopen(request, timeout=TIMEOUT_S) as response:  # noqa: S310
-            answer = json.load(response)
-    except urllib.error.HTTPError as error:
-        raise ReplayedToolError(f"{name}: {error.read(2000).decode(errors='replace')}") from error
-    except OSError as error:
+        status, content = _answered(request)
+    except (OSError, HTTPException) as error:
         raise ReplayedToolError(f"{name}: the replay does not answer: {error}") from error
-    if answer["error"] is not None:
-        raise ReplayedToolError(f"{name}: {answer['error']}")
-    return answer["result"]
+    if status != HTTPStatus.OK:
+        refusal = content[:REFUSAL_MAX].decode(errors="replace")
+        raise ReplayedToolError(f"{name}: {refusal or f'{request.full_url} answered {status}.'}")
+    try:
+        answer = json.loads(content)
+        failure, result = answer["error"], answer["result"]
+    except (ValueError, LookupError, TypeError, RecursionError) as problem:
+        raise ReplayedToolError(f"{name}: {request.full_url} did not answer as Reprise does.") from problem
+    if failure is not None:
+        raise ReplayedToolError(f"{name}: {failure}")
+    return result
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """Follows no redirection: the token would go to another host, and that host's answer would be a result."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+def _answered(request: urllib.request.Request) -> tuple[int, bytes]:
+    """Return the status and the body of an answer. Raises `OSError` or `HTTPException`."""
+    until = monotonic() + TIMEOUT_S
+    try:
+        response = urllib.request.build_opener(_NoRedirect).open(request, timeout=TIMEOUT_S)
+    except urllib.error.HTTPError as refusal:
+        response = refusal
+    content = bytearray()
+    with response:
+        while piece := response.read1(65536):
+            content += piece
+            if len(content) > ANSWER_MAX:
+                raise OSError(f"the answer has more than {ANSWER_MAX} bytes")
+            if monotonic() > until:
+                raise TimeoutError("the answer took too long")
+    return response.status, bytes(content)

@@ -17,7 +17,7 @@ from app.concurrency import deadline
 from app.errors import Unavailable
 from app.models.runs import RunRow
 from app.redis_store.broker import WakingBroker
-from app.redis_store.middleware import OPTION, for_organization
+from app.redis_store.middleware import ORGANIZATION_OPTION, for_organization
 from app.redis_store.runs import Announcement
 from app.services.accounts.projects import Owners
 from app.services.runs import RunService, StartedRun
@@ -52,7 +52,7 @@ def declare(broker: RedisBroker, runs: RunService) -> RunActor:
         if message is None or LARGE not in message.options:
             runs.execute(run_id)
         elif not runs.execute_large(run_id):
-            broker.enqueue(_message(run_prompt, run_id, message.options[OPTION], large=True))
+            broker.enqueue(_message(run_prompt, run_id, message.options[ORGANIZATION_OPTION], large=True))
 
     return run_prompt
 

@@ -23,7 +23,7 @@ from app.concurrency.quotas import FairSemaphore
 from app.errors import Unavailable
 from app.redis_store.batches import BODY_S, Mailbox
 from app.redis_store.broker import MAX_AGE_MS, WakingBroker
-from app.redis_store.middleware import OPTION, for_organization
+from app.redis_store.middleware import ORGANIZATION_OPTION, for_organization
 from app.services.accounts.projects import Owners
 from app.services.ingest.batch import BatchForm, Receipt
 from app.services.ingest.service import IngestService
@@ -131,7 +131,7 @@ class BatchesHere:
 
     def _work(self, message: BatchMessage) -> Receipt:
         # As long as the batch's body is kept.
-        with self.semaphore.hold(message.options[OPTION], wait_s=BODY_S):
+        with self.semaphore.hold(message.options[ORGANIZATION_OPTION], wait_s=BODY_S):
             return Receipt(**self.actor(*message.args))
 
     def _end(self, message_id: str, stored: Future[Receipt]) -> None:

@@ -1,4 +1,4 @@
-"""The figures of sessions by prompt, day, version and model: the sums of what each session keeps as `counted`."""
+"""The figures of sessions by prompt, day, version and model: sums over the column `counted` of sessions."""
 
 from __future__ import annotations
 
@@ -60,7 +60,10 @@ def add(connection: Connection, changes: Mapping[InsightKey, Figures]) -> None:
 
 
 def _stored(connection: Connection, keys: Sequence[InsightKey]) -> Iterator[tuple[InsightKey, bytes]]:
-    """Yield the figures of the keys, by a statement a prompt: not every server uses the index for a list of keys."""
+    """Yield the stored figures of the keys, with a query for each prompt.
+
+    Not every server uses the index for a list of whole keys.
+    """
     for (project_id, prompt_id), group in groupby(keys, key=attrgetter("project_id", "prompt_id")):
         requested = set(group)
         of_prompt = _SELECT.where(_C.project_id == project_id, _C.prompt_id == prompt_id)
@@ -73,9 +76,12 @@ def _stored(connection: Connection, keys: Sequence[InsightKey]) -> Iterator[tupl
                 yield key, figures
 
 
-def beyond(connection: Connection, keys: Collection[InsightKey], *, limit: int) -> set[InsightKey]:
-    """Return the keys without a row for which a prompt and day with at most `limit` names have no room."""
-    keys_beyond: set[InsightKey] = set()
+def keys_without_room(connection: Connection, keys: Collection[InsightKey], *, limit: int) -> set[InsightKey]:
+    """Return those of the keys that must not get a row, because a prompt has at most `limit` rows for a day.
+
+    Keys with a row are not among them, and neither are keys without version and model, which have one row.
+    """
+    without_room: set[InsightKey] = set()
     place = attrgetter("project_id", "prompt_id", "day")
     for (project_id, prompt_id, day), group in groupby(sorted(keys), key=place):
         of_day = _C.project_id == project_id, _C.prompt_id == prompt_id, _C.day == day
@@ -83,8 +89,8 @@ def beyond(connection: Connection, keys: Collection[InsightKey], *, limit: int) 
         statement = select(_C.version, _C.model).where(*of_day).order_by(_C.version, _C.model).limit(limit)
         known = {tuple(row) for row in connection.execute(statement.where(or_(_C.version != "", _C.model != "")))}
         new = [key for key in group if (key.version, key.model) not in known | {("", "")}]
-        keys_beyond.update(new[limit - len(known) :])
-    return keys_beyond
+        without_room.update(new[limit - len(known) :])
+    return without_room
 
 
 ROWS_AT_ONCE = 200

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from app.chat import Answer
 
 LOOK_S = 0.25
-"""A wait of a call looks this often whether it is to stop."""
+"""How often a call that waits checks whether it is to stop, in seconds."""
 
 
 class Stopped(Exception):
@@ -19,7 +19,10 @@ class Stopped(Exception):
 
 
 class CallStop:
-    """Stops a call from another thread: the call looks at it while it waits and between two pieces of its answer."""
+    """Stops a call from another thread.
+
+    The call checks it while it waits, and between two pieces of its answer.
+    """
 
     def __init__(self) -> None:
         self._requested = False
@@ -43,4 +46,4 @@ class CallStop:
 
 
 NEVER = CallStop()
-"""The stop of calls that nothing stops."""
+"""For calls that are never stopped."""

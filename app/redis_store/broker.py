@@ -20,7 +20,7 @@ from dramatiq.results.backends import RedisBackend
 from app.redis_store import keys
 from app.redis_store.consumers import HEARTBEAT_MS, DelayedConsumer, WakingConsumer, redis_now
 from app.redis_store.dramatiq_internals import IdleThreads, MaintainedBroker
-from app.redis_store.middleware import HandBack, Ownership
+from app.redis_store.middleware import OrganizationPrefix, StopFetching
 from app.redis_store.organization_queue import OrganizationQueue
 
 REQUEST_QUEUES = ("runs", "spans", "replays")
@@ -73,9 +73,9 @@ def build_broker(
             Retries(),
             CurrentMessage(),
             results,
-            HandBack(),
+            StopFetching(),
             IdleThreads(),
-            Ownership(),
+            OrganizationPrefix(),
             *further,
         ],
     )

@@ -13,8 +13,9 @@ from app.metrics import Metrics
 from app.metrics.registry import DEAD_LETTERS, MESSAGE_RETRIES, MESSAGE_SECONDS, MESSAGE_WAIT, MESSAGES
 
 R = TypeVar("R")
-# The option of a message that has its organization. Redis has the same number as the prefix of the message's id.
-OPTION = "organization_id"
+# The name of the option that has the organization of a message. The id of a message in Redis begins with its
+# organization.
+ORGANIZATION_OPTION = "organization_id"
 
 
 class QueueMetrics(Middleware):
@@ -51,10 +52,10 @@ class QueueMetrics(Middleware):
         self._metrics.flush()
 
 
-class HandBack(Middleware):
-    """Marks the broker while its worker stops: further messages would have to wait for the last actor to end.
+class StopFetching(Middleware):
+    """Stops the fetching of messages when a worker stops: they would have to wait until its last actor has ended.
 
-    Dramatiq's consumers continue to fetch meanwhile, because a fetch is also the heartbeat.
+    Dramatiq's consumers go on fetching while a worker stops, because a fetch is also the heartbeat.
     """
 
     def before_worker_boot(self, broker: Broker, _worker: Worker) -> None:
@@ -70,14 +71,14 @@ def organization_of(message_id: str) -> int:
     return int(number) if colon and number.isdecimal() else 0
 
 
-class Ownership(Middleware):
+class OrganizationPrefix(Middleware):
     """Prefixes a message's id in Redis with its organization."""
 
     def before_enqueue(self, _broker: Broker, message: Message[object], _delay: int | None) -> None:
-        if organization_id := message.options.get(OPTION):
+        if organization_id := message.options.get(ORGANIZATION_OPTION):
             message.options["redis_message_id"] = f"{organization_id}:{message.options['redis_message_id']}"
 
 
 def for_organization(message: Message[R], organization_id: int) -> Message[R]:
     """Return a copy of a message that counts towards the organization's share of the workers."""
-    return message.copy(options={OPTION: organization_id})
+    return message.copy(options={ORGANIZATION_OPTION: organization_id})

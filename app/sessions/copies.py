@@ -1,6 +1,7 @@
-"""Finds the spans of a turn that record one call: two libraries, or one library twice, have recorded it.
+"""Finds the copies among the spans of a turn: spans that record a call which another span records, too.
 
-All of it needs time linear in the number of spans: each is compared with a few others.
+Two libraries may have recorded the call, or one library twice. The span with more content is kept, and the other is
+marked as its copy. The time is linear in the number of spans: each is compared with a few others.
 """
 
 from __future__ import annotations
@@ -11,38 +12,38 @@ from itertools import islice, pairwise
 
 from app.otlp.normalise import ToolUse
 from app.sessions.same_calls import (
-    adds_nothing,
-    are_side_by_side,
+    are_parallel,
     call_id,
-    count_alike,
     follows,
-    is_bare,
-    is_bare_beside,
+    has_no_content,
+    has_no_messages,
+    have_same_tokens,
     is_same_response,
-    is_same_run,
-    is_silent,
-    is_silent_beside,
+    is_same_tool_call,
     is_within_its_call,
     known_tokens,
-    may_be_one,
+    lacks_content_of_parallel,
+    lacks_outputs_of_parallel,
+    may_be_same_call,
     name_and_arguments,
-    requested_ids,
-    spoken,
+    output_key_of,
+    repeats_inner_call,
+    requested_call_ids,
 )
 from app.sessions.spans import TurnSpan, own_name
 
-_COMPARED = 8
-"""Calls with an equal key that a span is compared with."""
+_COMPARED_WITH = 8
+"""The most earlier calls with an equal key that a call is compared with."""
 
 Pair = Callable[[TurnSpan, TurnSpan], bool]
-"""Whether a call is the same as a later one."""
+"""Returns whether a call is the same as a later one."""
 Parents = Mapping[str | None, TurnSpan | None]
 
 
 def mark_copies(spans: Sequence[TurnSpan]) -> None:
     """Mark the copies among a turn's spans, which are in the order of their start.
 
-    What a kept span lacks is taken from its copies. Calls with equal words, one after the other, are not copies.
+    Copies complete a kept span: they provide what it lacks. Calls with equal words, one after the other, are no copies.
     """
     calls = [span for span in spans if span.normal.is_chat or span.normal.is_tool]
     if len(calls) < 2:
@@ -107,27 +108,29 @@ def _are_of_several(spans: Iterable[TurnSpan]) -> bool:
 
 def _mark_within(calls: Iterable[TurnSpan], around: Parents) -> None:
     """Mark the copies among calls within calls."""
-    # What is within a copy of an outer call is within that outer call.
-    whole: dict[str, TurnSpan] = {}
+    # By the id of a copy the call that it is a copy of: what is within the copy is compared with that call.
+    outer_calls: dict[str, TurnSpan] = {}
     for span in calls:
         outer = around.get(span.full.parent_span_id)
-        outer = whole.get(outer.span_id, outer) if outer else None
+        outer = outer_calls.get(outer.span_id, outer) if outer else None
         if outer is None or outer is span or outer.normal.is_chat != span.normal.is_chat:
             continue
         if is_within_its_call(outer, span):
-            _repeats(span, outer)
-            whole[span.span_id] = outer
-        elif span.normal.is_chat and adds_nothing(outer, span):
-            _repeats(outer, span)
+            _mark_copy(span, outer)
+            outer_calls[span.span_id] = outer
+        elif span.normal.is_chat and repeats_inner_call(outer, span):
+            _mark_copy(outer, span)
 
 
-def _repeats(copy: TurnSpan, kept: TurnSpan) -> None:
-    kept = _root(kept)
+def _mark_copy(copy: TurnSpan, kept: TurnSpan) -> None:
+    """Mark a span as a copy of a kept span, or of the span of which that one is a copy."""
+    kept = _kept(kept)
     if copy.copy_of is None and kept is not copy:
         copy.copy_of = kept
 
 
-def _root(span: TurnSpan) -> TurnSpan:
+def _kept(span: TurnSpan) -> TurnSpan:
+    """Return the span that is kept for a copy, which may be a copy of a copy; the span itself if it is no copy."""
     root = span
     while root.copy_of:
         root = root.copy_of
@@ -144,33 +147,33 @@ def _mark_siblings(calls: Iterable[TurnSpan]) -> None:
             siblings[span.full.parent_span_id].append(span)
     for chats in siblings.values():
         for first, other in pairwise(chats):
-            if first.scope != other.scope and may_be_one(first, other):
-                silent, full = (first, other) if is_silent(first) else (other, first)
-                if is_silent(silent) and full.outputs:
-                    _repeats(silent, full)
+            if first.scope != other.scope and may_be_same_call(first, other):
+                silent, full = (first, other) if has_no_messages(first) else (other, first)
+                if has_no_messages(silent) and full.outputs:
+                    _mark_copy(silent, full)
 
 
 def _mark_equal(calls: Sequence[TurnSpan]) -> None:
     """Mark the copies among calls that are not within each other: those of one id, and those of two libraries."""
     tools = [span for span in calls if span.normal.is_tool]
     chats = [span for span in calls if span.normal.is_chat]
-    _pair(tools, call_id, is_same_run, by_id=True)
-    _pair(chats, call_id, is_same_response, by_id=True)
+    _mark_pairs(tools, call_id, is_same_tool_call, by_id=True)
+    _mark_pairs(chats, call_id, is_same_response, by_id=True)
     if _are_of_several(chats):
-        _pair(chats, requested_ids, are_side_by_side)
-        _pair(chats, spoken, count_alike)
-        _pair(chats, known_tokens, is_silent_beside)
+        _mark_pairs(chats, requested_call_ids, are_parallel)
+        _mark_pairs(chats, output_key_of, have_same_tokens)
+        _mark_pairs(chats, known_tokens, lacks_outputs_of_parallel)
     if _are_of_several(tools):
-        _pair(tools, name_and_arguments, are_side_by_side)
-        _pair(tools, lambda span: own_name(span.tool_name), is_bare_beside)
+        _mark_pairs(tools, name_and_arguments, are_parallel)
+        _mark_pairs(tools, lambda span: own_name(span.tool_name), lacks_content_of_parallel)
 
 
-def _pair(
+def _mark_pairs(
     spans: Iterable[TurnSpan], key_of: Callable[[TurnSpan], Hashable], is_same: Pair, *, by_id: bool = False
 ) -> None:
-    """Mark copies among spans with the same key, in the order of their start; spans without a key have none.
+    """Mark copies among spans with the same key, given in the order of their start. Spans with a falsy key are skipped.
 
-    Two spans of one library are copies only `by_id`.
+    With `by_id`, two spans of one library may be copies, too.
     """
     kept: dict[Hashable, list[tuple[TurnSpan, set[str]]]] = defaultdict(list)
     for span in spans:
@@ -178,36 +181,37 @@ def _pair(
         if not key:
             continue
         scopes = {span.scope}
-        for earlier, recorded_by in islice(reversed(kept[key]), _COMPARED):
+        for earlier, recorded_by in islice(reversed(kept[key]), _COMPARED_WITH):
             if (by_id or span.scope not in recorded_by) and not earlier.is_copy and is_same(earlier, span):
                 recorded_by.add(span.scope)
                 scopes = recorded_by
-                _join(earlier, span)
+                _mark_one(earlier, span)
                 break
         if not span.is_copy:
             kept[key].append((span, scopes))
 
 
-def _join(earlier: TurnSpan, later: TurnSpan) -> None:
-    """Mark one of two spans of a call: the one that has less content, or the attempt that a later one repeats."""
+def _mark_one(earlier: TurnSpan, later: TurnSpan) -> None:
+    """Mark one of two spans of a call as the copy: the one with less content, or an attempt that was repeated later."""
     is_attempt = later.normal.is_tool and follows(later, earlier)
-    if is_attempt or (is_bare(earlier) and not is_bare(later)):
+    if is_attempt or (has_no_content(earlier) and not has_no_content(later)):
         earlier.copy_of = later
     else:
         later.copy_of = earlier
 
 
 def _complete(calls: Iterable[TurnSpan]) -> None:
-    """Give each kept span its copies, which complete it; earlier attempts of a tool do not."""
+    """Give each kept span its copies, which complete it, except for earlier attempts of a tool."""
     for span in calls:
         if span.is_copy:
-            kept = span.copy_of = _root(span)
+            kept = span.copy_of = _kept(span)
             if span.normal.is_chat or not follows(kept, span):
                 kept.copies.append(span)
-                kept.tool = _with_facts_of(kept.tool, span.tool)
+                kept.tool = _completed_by(kept.tool, span.tool)
 
 
-def _with_facts_of(tool: ToolUse | None, copy: ToolUse | None) -> ToolUse | None:
+def _completed_by(tool: ToolUse | None, copy: ToolUse | None) -> ToolUse | None:
+    """Return a tool's execution with the id, the arguments and the result of its copy where it lacks them."""
     if tool is None or copy is None:
         return tool
     return ToolUse(

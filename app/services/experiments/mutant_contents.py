@@ -1,4 +1,4 @@
-"""The frozen contents of mutants: that of the text of a guard map, with another text."""
+"""The frozen contents of mutants: each is the content of the guard map's text, with the mutant's text instead."""
 
 from __future__ import annotations
 
@@ -18,19 +18,21 @@ from app.services.prompts.reader import PromptReader
 
 
 class _Changes(NamedTuple):
+    """The frozen content of the text of a map, and the fingerprints of its mutants by arm."""
+
     text: SnapshotRow
     fingerprints: Mapping[int, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MutantContents:
-    """Stores mutants as changes of the text of their map, which may be a thousand times as long."""
+    """Stores each mutant as a change of its map's text, because the text may be a thousand times as long."""
 
     models: ModelService
     reader: PromptReader
 
     def known(self, connection: Connection, plan: MapPlan, arms: Collection[int]) -> dict[int, int]:
-        """Return the snapshots of the arms that have one, by arm."""
+        """Return the ids of the frozen contents that are stored already, by arm."""
         fingerprints = self._changes(connection, plan, arms).fingerprints
         ids = prompt_versions.snapshot_ids(
             connection, prompt_id=plan.row.prompt_id, fingerprints=set(fingerprints.values())
@@ -39,7 +41,7 @@ class MutantContents:
         return known | {arm: plan.snapshots[arm] for arm in arms if arm == BASELINE}
 
     def put(self, connection: Connection, plan: MapPlan, arms: Collection[int]) -> dict[int, int]:
-        """Store the contents of the arms that are not stored; returns the snapshots of all of them, by arm."""
+        """Store the contents that are not stored yet; returns the ids of all of them, by arm."""
         snapshots = {arm: plan.snapshots[arm] for arm in arms if arm == BASELINE}
         text, fingerprints = self._changes(connection, plan, arms)
         for arm, fingerprint in fingerprints.items():

@@ -185,7 +185,7 @@ def _with_few_names(
         key: InsightKey.of(project_id, session.row.prompt_id, session.counted)
         for key, session in figures_by_key.items()
     }
-    beyond = insight.beyond(connection, set(places.values()), limit=NAMES_PER_DAY)
+    beyond = insight.keys_without_room(connection, set(places.values()), limit=NAMES_PER_DAY)
     return {
         key: structs.replace(session.counted, version="", model="") if places[key] in beyond else session.counted
         for key, session in figures_by_key.items()

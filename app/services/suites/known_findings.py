@@ -30,7 +30,10 @@ _DAY = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class SeenFinding:
-    """A finding that has sessions, with its row, None for a new one. `reopened` if it was solved and has come back."""
+    """A finding that has sessions now; `row` is None for a new one.
+
+    `reopened` is true if the finding was solved, and has new sessions.
+    """
 
     subject: Subject
     row: FindingRow | None
@@ -38,7 +41,7 @@ class SeenFinding:
 
     @property
     def comes_back(self) -> bool:
-        """Whether it comes back now, and nothing has noted that yet."""
+        """Whether the finding is reopened, and its row does not have that yet."""
         return self.reopened and self.row is not None and self.row.state == "solved"
 
 
@@ -49,10 +52,10 @@ class FindingKeeper:
     metrics: Metrics
 
     def note(self, *, project_id: int, prompt_id: int, seen: Sequence[SeenFinding]) -> None:
-        """Store what is new and what has come back, with one event for each of both kinds.
+        """Store new findings, and note the solved ones that have come back. Each of the two kinds gets one event.
 
-        A prompt has `KNOWN_MAX` rows at most: new findings replace those without sessions about which nothing is
-        decided. Findings without a row have no event, and are seen again.
+        A prompt has at most `KNOWN_MAX` rows. Beyond that, a new finding replaces one that has no sessions any more and
+        has no decision of a person. A new finding for which there is no room is not stored, and gets no event.
         """
         if not any(finding.row is None or finding.comes_back or self._is_old(finding.row) for finding in seen):
             return

@@ -17,6 +17,7 @@ from app.providers.types import ModelRequest
 from app.values.budget import OverBudget, WorkBudget
 
 _WORD = re.compile(r"\S+\s*|\s+")
+_BRACKETS = 2  # characters of an empty object or list
 
 
 class BuiltinModels:
@@ -118,11 +119,13 @@ class _Samples:
         return value
 
     def _object(self, schema: dict[str, Any]) -> dict[str, Any]:
+        self._characters.spend(_BRACKETS)
         properties = schema.get("properties", {})
         return {self._scalar(name): self.of(properties.get(name, {})) for name in schema.get("required", [])}
 
     def _items(self, schema: Any, count: int) -> list[Any]:
         """Return equal items; each counts as many characters as the first one."""
+        self._characters.spend(_BRACKETS)
         before = self._characters.spent
         item = self.of(schema)
         self._characters.spend((self._characters.spent - before) * max(0, count - 1))

@@ -146,6 +146,12 @@ HUGE = {
     "items without end": {"type": "array", "minItems": 10**12},
     "items of items": {"type": "array", "minItems": 10**5, "items": {"type": "array", "minItems": 10**5}},
     "items that are a long constant": {"type": "array", "minItems": 10**5, "items": {"const": ["x" * 100]}},
+    "empty objects without end": {"type": "array", "minItems": 10**9, "items": {"type": "object"}},
+    "lists of empty objects": {
+        "type": "array",
+        "minItems": 10**5,
+        "items": {"type": "array", "minItems": 10**5, "items": {"type": "object"}},
+    },
     "many long texts": {"type": "object", "required": [str(number) for number in range(10_000)]},
 }
 

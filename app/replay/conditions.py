@@ -19,6 +19,7 @@ from app.replay.condition_algebra import (
     one_of,
 )
 from app.replay.tables import words
+from app.values.budget import WorkBudget
 
 Item = str | list[Any]
 """A word of a statement, or the items between two parentheses."""
@@ -53,19 +54,22 @@ def number_form(word: str) -> str:
     return (plain.rstrip("0").rstrip(".") if "." in plain else plain).lstrip("+") or "0"
 
 
-def expression_form(items: Sequence[Item], name: Callable[[str], str], query: Callable[[Sequence[Item]], Any]) -> Node:
+def expression_form(
+    items: Sequence[Item], name: Callable[[str], str], query: Callable[[Sequence[Item]], Any], budget: WorkBudget
+) -> Node:
     """Return the form of an expression; raises `NotRead`.
 
     `name` returns the form of a name, `query` that of a query in parentheses, or something empty for other words.
+    Each part that the form has once more than the expression is a step of the budget. Raises `OverBudget`.
     """
-    return _Expression(items, name, query).whole()
+    return _Expression(items, name, query, budget).whole()
 
 
 def condition_form(
-    items: Sequence[Item], name: Callable[[str], str], query: Callable[[Sequence[Item]], Any]
+    items: Sequence[Item], name: Callable[[str], str], query: Callable[[Sequence[Item]], Any], budget: WorkBudget
 ) -> tuple[Node, ...]:
-    """Return the conditions that all have to hold, in order; raises `NotRead`."""
-    node = as_condition(expression_form(items, name, query))
+    """Return the conditions that all have to hold, in order; raises as `expression_form`."""
+    node = as_condition(expression_form(items, name, query, budget))
     return node[1] if node[:1] == ("and",) else () if node == "true" else (node,)
 
 
@@ -77,10 +81,11 @@ class _Expression:
         items: Sequence[Item],
         name: Callable[[str], str],
         query: Callable[[Sequence[Item]], Any],
+        budget: WorkBudget,
         cases: int = 0,
     ) -> None:
         self._items, self._at = items, 0
-        self._name, self._query, self._cases = name, query, cases
+        self._name, self._query, self._budget, self._cases = name, query, budget, cases
 
     def whole(self, is_not: bool = False) -> Node:
         node = self._any(is_not)
@@ -141,6 +146,7 @@ class _Expression:
             return self._is(left)
         is_not = self._accept("not")
         if self._accept("between"):
+            self._spend_on(left)  # it is in both comparisons: in itself, again and again, it would be there 2^n times
             low = self._sum()
             if not self._accept("and"):
                 raise NotRead
@@ -271,7 +277,16 @@ class _Expression:
         return tuple(self._inner(part).whole() for part in split(items, ","))
 
     def _inner(self, items: Sequence[Item]) -> _Expression:
-        return _Expression(items, self._name, self._query, self._cases)
+        return _Expression(items, self._name, self._query, self._budget, self._cases)
+
+    def _spend_on(self, node: Node) -> None:
+        """Count a step for each part of an expression. Raises `OverBudget`."""
+        pending = [node]
+        while pending:
+            part = pending.pop()
+            self._budget.spend(1)
+            if isinstance(part, tuple):
+                pending += part
 
     def _case(self) -> Node:
         self._cases += 1

@@ -10,6 +10,7 @@ from app.replay.condition_algebra import NotRead
 from app.replay.conditions import MOST_NESTED, Item, condition_form, expression_form, number_form, split
 from app.replay.statements import SQL_TEXT, is_doubtful
 from app.replay.tables import TABLES, words
+from app.values.budget import OverBudget, WorkBudget
 
 Form = tuple[Any, ...]
 
@@ -29,6 +30,7 @@ _BEGINS = (["begin"], ["begin", "transaction"], ["begin", "work"], ["start", "tr
 _ENDS = (["commit"], ["commit", "transaction"], ["commit", "work"], ["end"])
 _SCHEMAS = ("public.", "dbo.", "main.")  # that databases use by default
 _BODIES = ("select", "with", "values")
+_MOST_REPEATED = 20_000  # parts of expressions that a form has once more than its statement
 
 
 def statement_form(text: str) -> Form:
@@ -48,7 +50,11 @@ def statement_form(text: str) -> Form:
     statements = [statement for statement in split(items, ";") if statement]
     if statements and statements[0] in _BEGINS and statements[-1] in _ENDS:
         statements = statements[1:-1]
-    forms = (_clauses_form(statement, {}) for statement in statements)
+    budget = WorkBudget(_MOST_REPEATED)
+    try:
+        forms = [_clauses_form(statement, {}, budget) for statement in statements]
+    except OverBudget:
+        return tuple(read)
     return tuple(tuple(clause for clause in form if clause[0] != "returning") for form in forms)
 
 
@@ -169,7 +175,7 @@ def _grouped(words: Sequence[str]) -> list[Item]:
     return groups[0]
 
 
-def _clauses_form(items: Sequence[Item], outer: Mapping[str, str]) -> Form:
+def _clauses_form(items: Sequence[Item], outer: Mapping[str, str], budget: WorkBudget) -> Form:
     """Return the clauses of a statement or a query, each with its keyword; `outer` has the tables around it."""
     clauses = [*_clauses(items)]
     tables = [table for keyword, part in clauses if keyword in ("from", "update") for table in _tables(part)]
@@ -177,7 +183,7 @@ def _clauses_form(items: Sequence[Item], outer: Mapping[str, str]) -> Form:
     is_one = len(tables) == 1 and sum(keyword in ("from", "update", "insert") for keyword, _ in clauses) == 1
     names = {**outer, **(dict.fromkeys(own, "") if is_one else own)}
     around = {**outer, **own}
-    scope = _Scope(names, around)
+    scope = _Scope(names, around, budget)
     first: Form = ()
     if [keyword for keyword, _ in clauses[:2]] == ["insert", "set"]:
         clauses[:2] = _inserted(clauses[0][1], clauses[1][1])
@@ -256,8 +262,10 @@ def _limited(clauses: Sequence[tuple[str, Any]]) -> Form:
 class _Scope:
     """What the names of tables mean in one query or statement, and in the queries within it."""
 
-    def __init__(self, names: Mapping[str, str], around: Mapping[str, str]) -> None:
-        self._names, self._around = names, around
+    def __init__(self, names: Mapping[str, str], around: Mapping[str, str], budget: WorkBudget) -> None:
+        self._names, self._around, self._budget = names, around, budget
+        # By the ids of the words of queries, which are kept so that no others get them.
+        self._queries: dict[int, tuple[Sequence[Item], Form]] = {}
 
     def clause(self, keyword: str, items: Sequence[Item]) -> Form:
         if keyword in ("where", "having"):
@@ -289,14 +297,14 @@ class _Scope:
 
     def _condition(self, items: Sequence[Item]) -> Form:
         try:
-            return condition_form(items, self._name, self._query)
+            return condition_form(items, self._name, self._query, self._budget)
         except NotRead:
             return (self._flat(items),)
 
     def _parts(self, items: Sequence[Item]) -> Form:
         """Return an expression, or its words if it has others, such as an alias or a direction, each in its form."""
         try:
-            return (expression_form(items, self._name, self._query),)
+            return (expression_form(items, self._name, self._query, self._budget),)
         except NotRead:
             return self._flat(items)
 
@@ -308,8 +316,15 @@ class _Scope:
         return self._query(items) or tuple(self._parts(part) for part in split(items, ","))
 
     def _query(self, items: Sequence[Item]) -> Form:
-        """Return the form of a query; empty for other words."""
-        return _clauses_form(items, self._around) if items and items[0] in _BODIES else ()
+        """Return the form of a query; empty for other words.
+
+        What is around a query may be read twice, as an expression and then as its words: the query is read once.
+        """
+        if not items or items[0] not in _BODIES:
+            return ()
+        if id(items) not in self._queries:
+            self._queries[id(items)] = items, _clauses_form(items, self._around, self._budget)
+        return self._queries[id(items)][1]
 
     def _name(self, word: str) -> str:
         before, dot, name = word.rpartition(".")

@@ -258,6 +258,7 @@ def statements(size: int) -> Work:
         f"update a.b set c = 1 from {', '.join(f'x as y{n}' for n in many)} where a = {'case when ' * size}",
         f"with {', '.join(f'c{n} as (select 1)' for n in many)} select distinct a from b group by {'a, ' * size} b",
         f"delete from t where a is {'not distinct from b ' * size}",
+        f"delete from t where f({', '.join(map(str, many))}) between 1 and 2",
         '"a"."b".' * size,
     ]
     secrets = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -141,3 +142,32 @@ def test_broken_and_deep_statements_have_a_form(text: str) -> None:
 def test_nested_conditions_are_not_read_again_at_each_level(begin: str, end: str) -> None:
     shallow, deep = (calls_of(lambda n=n: form(begin * n + "b = 3" + end * n)) for n in (5, 10))  # type: ignore[misc]
     assert deep < 5 * shallow, "the work grows with the square of the depth at most"
+
+
+# Each is put into itself, again and again: `X` is the condition before.
+AROUND = (
+    *("(X)", "not (X)", "(X) = false", "1 || (X)", "(X) between 1 and 2", "(X) not between 1 and 2", "1 in (X)"),
+    *("case when X then 1 end", "((X) or c = 1)", "cast(X as int)", "(X) a b c", "exists (select X)", "(select X) a b"),
+    *("(select 1 where X) a b", "(select 1 from t join u on X)", "(select 1 from (select X) z)"),
+)
+
+
+def nested(around: tuple[str, ...], depth: int) -> str:
+    inner = "a = 1"
+    for number in range(depth):
+        inner = around[number % len(around)].replace("X", inner)
+    return f"select 1 from t where {inner}"
+
+
+@pytest.mark.parametrize("first", AROUND)
+def test_the_work_on_what_is_nested_does_not_double_with_each_level(first: str) -> None:
+    for other in AROUND:
+        assert calls_of(partial(statement_form, nested((first, other), 12)), at_most=200_000) < 200_000, other
+
+
+@pytest.mark.parametrize("around", ["(X) between 1 and 2", "(X) not between 1 and 2"])
+def test_a_form_that_would_be_much_longer_than_its_statement_is_the_words(around: str) -> None:
+    few, many = (nested((around,), depth) for depth in (3, 18))
+
+    assert statement_form(few)[0][0][0] == "select"
+    assert statement_form(many) == tuple(many.replace("(", " ( ").replace(")", " ) ").split())

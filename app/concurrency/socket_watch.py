@@ -36,6 +36,8 @@ class Wait:
 
 @dataclass(slots=True)
 class SocketWatch:
+    """Shuts down the sockets of waits that are over. Its thread exists only while there are waits."""
+
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
     _waits: set[Wait] = field(default_factory=set, init=False)
     _thread: threading.Thread | None = field(default=None, init=False)

@@ -17,6 +17,8 @@ from app.models.queries import columns_of
 
 @dataclass(frozen=True, slots=True)
 class KeptKey:
+    """The run that an Idempotency-Key has started, and the SHA-256 of the body that it came with."""
+
     body_digest: Annotated[bytes, binary(32)]
     run_id: Annotated[int, BigInt, ForeignKey("runs.id")]
     created_at: Annotated[datetime, Timestamp]

@@ -32,6 +32,8 @@ class KnownVerdict:
 
 @dataclass(frozen=True, slots=True)
 class KnownVerdictRow(KnownVerdict):
+    """A stored verdict, with the test case that it was given for."""
+
     id: int
     project_id: Annotated[int, BigInt, ForeignKey("projects.id")]
     prompt_id: Annotated[int, BigInt, ForeignKey("prompts.id")]

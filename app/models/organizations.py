@@ -41,6 +41,8 @@ organizations = new_table(
 
 @dataclass(frozen=True, slots=True)
 class Project:
+    """A project of an organization."""
+
     id: int
     organization_id: Annotated[int, BigInt, ForeignKey("organizations.id")]
     name: Annotated[str, String(128)]
@@ -167,6 +169,8 @@ memberships = new_table(
 
 @dataclass(frozen=True, slots=True)
 class Member:
+    """A user with their role in an organization; `created_at` is when they joined it."""
+
     user_id: int
     name: str
     email: str
@@ -193,6 +197,8 @@ def list_members(connection: Connection, *, organization_id: int) -> list[Member
 
 @dataclass(frozen=True, slots=True)
 class Invitation:
+    """An invitation of an e-mail address to an organization, which has the name `organization`."""
+
     id: int
     organization_id: Annotated[int, BigInt, ForeignKey("organizations.id")]
     organization: str

@@ -43,6 +43,8 @@ class StoredFile(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class StoredToolCall(msgspec.Struct, frozen=True):
+    """A tool call as a run stores it; `arguments` is decoded JSON, or a text that is no JSON."""
+
     id: str
     name: str
     arguments: Any

@@ -31,6 +31,11 @@ from app.models.spans import TurnKey, spans
 
 @dataclass(frozen=True, slots=True)
 class TurnRow:
+    """A trace of a prompt, which is one turn or several (see `app/sessions`); times are Unix nanoseconds.
+
+    `session_key` is the key of the session that it belongs to. `batch_id` is the batch that last added spans to it.
+    """
+
     project_id: Annotated[int, BigInt]
     prompt_id: Annotated[int, BigInt]
     trace_id: Annotated[bytes, binary(16)]

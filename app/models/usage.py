@@ -213,6 +213,8 @@ def _sums(
 
 @dataclass(frozen=True, slots=True)
 class DayOfRuns:
+    """The number and the cost of the runs of a prompt on a day (UTC)."""
+
     prompt_id: int
     day: date
     runs: int

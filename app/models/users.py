@@ -62,6 +62,8 @@ sign_ins = new_table(
 
 @dataclass(frozen=True, slots=True)
 class SignedIn:
+    """The user of a session or of a sign-in link."""
+
     user_id: int
     email: str
     name: str

@@ -55,11 +55,15 @@ class TooSmallChunks(errors.ParseException):  # type: ignore[misc]
 
 
 class WrongHost(errors.ParseException):  # type: ignore[misc]
+    """A request does not have exactly one valid header Host."""
+
     def __str__(self) -> str:
         return "it must have one header Host, with a host and perhaps a port (RFC 9112, section 3.2)."
 
 
 class CountedChunks(ChunkedReader):  # type: ignore[misc]
+    """Reads a chunked body; raises `TooSmallChunks` for a body of very many small chunks."""
+
     chunks = size = 0
 
     def parse_chunk_size(self, unreader: Any, data: bytes | None = None) -> tuple[int, bytes]:

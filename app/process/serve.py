@@ -104,6 +104,8 @@ class Child:
 
 
 class Supervisor:
+    """Keeps the processes of `commands` (argv by name) running, with the environment `env`."""
+
     def __init__(self, commands: Mapping[str, list[str]], env: Mapping[str, str]) -> None:
         self._children = [Child(name, argv, env, copied=argv[0] != RELOADS) for name, argv in commands.items()]
         self._stopping = False

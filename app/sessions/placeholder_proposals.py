@@ -37,6 +37,8 @@ _LABEL = re.compile(r"([A-Za-z][A-Za-z0-9_]{0,30}) ?(?: is|:|=)[ \"'(]*\Z")
 
 @dataclass(frozen=True, slots=True)
 class SeenValue:
+    """A text that sessions had in the place of a placeholder, and the number of these sessions."""
+
     content: str
     sessions: int
 

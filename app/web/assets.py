@@ -17,6 +17,8 @@ FOLDER = Path(__file__).parent / "static"
 
 @dataclass(frozen=True, slots=True)
 class Asset:
+    """A static file; `url` is its address, with the fingerprint."""
+
     url: str
     media_type: str
     content: bytes

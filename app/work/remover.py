@@ -27,6 +27,8 @@ class RemovalStep(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remover:
+    """Removes `at_once` rows in each transaction, and pauses for `pause_s` seconds after it."""
+
     database: Database
     at_once: int = ROWS_PER_TRANSACTION
     pause_s: float = PAUSE_BETWEEN_TRANSACTIONS_S

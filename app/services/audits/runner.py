@@ -67,6 +67,12 @@ class PreparedAudit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeAuditRunner:
+    """Runs audits in a worker.
+
+    `call_timeout_s` limits one answer of the judge. `stopping` returns True once this process ends: then the audit is
+    given up, and another worker continues it.
+    """
+
     database: Database
     now: Now
     reader: PromptReader

@@ -18,6 +18,8 @@ LONGEST_S = 3600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExperimentFollower:
+    """Follows experiments for up to `longest_s` seconds, with at least `pause_s` seconds between two looks."""
+
     experiments: ExperimentService
     pause_s: float = PAUSE_S
     longest_s: float = LONGEST_S

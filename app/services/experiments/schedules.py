@@ -109,6 +109,8 @@ class WatchView:
 
 @dataclass(slots=True, kw_only=True)
 class ScheduleService:
+    """Schedules of a project; `earlier_now` returns the earlier of this process's time and the database's."""
+
     database: Database
     now: Now
     experiments: ExperimentService

@@ -37,6 +37,8 @@ WAITS = timedelta(days=7)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogRecordService:
+    """Stores batches of log records; a record may have at most `record_bytes` bytes."""
+
     database: Database
     now: Now
     rules: MaskingRules

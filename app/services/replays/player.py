@@ -53,6 +53,12 @@ HEARTBEAT_S = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayPlayer:
+    """Plays replays in a worker.
+
+    `call_timeout_s` limits one answer of a model. `stopping` returns True once this process ends: then the replay is
+    given up, and another worker plays it again.
+    """
+
     database: Database
     now: Now
     preparation: Preparation

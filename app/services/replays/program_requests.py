@@ -66,6 +66,8 @@ class KeptReplies:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramRequests:
+    """Answers the requests of programs in replays; `call_timeout_s` limits one answer of a real model."""
+
     database: Database
     now: Now
     played: PlayedPrograms

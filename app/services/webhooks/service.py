@@ -51,6 +51,8 @@ class KnownSecret:
 
 @dataclass(slots=True, kw_only=True)
 class WebhookService:
+    """Manages the webhooks of projects. `secret_key` encrypts their signing secrets."""
+
     database: Database
     now: Now
     sender: WebhookSender

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import socketserver
 import threading
 from collections.abc import Callable, Iterator
@@ -13,6 +14,10 @@ from typing import Any
 import httpx
 import pytest
 from reprise_client import InvalidRequestError, Piece, RepriseError, ServerError, UnreachableError
+from reprise_client.cli import remote
+from reprise_client.cli.failures import CouldNotRun
+from reprise_client.cli.remote import Remote
+from reprise_client.instrumentation.endpoint import Away, TraceEndpoint
 from reprise_client.reading import Get
 from reprise_client.runs import Follower, events_request
 
@@ -54,6 +59,66 @@ def test_an_answer_without_an_end_is_given_up(kind: str, monkeypatch: pytest.Mon
         pytest.raises(UnreachableError, match="took too long"),
     ):
         client.prompt(17)
+
+
+INTERIM = b"HTTP/1.1 100 Continue\r\n\r\n"
+LATE = "took too long|timed out"
+HEADS_WITHOUT_END = [(b"HTTP/1.1 200 OK\r\nX-More: ", b"x"), (INTERIM, INTERIM)]
+
+
+@pytest.mark.parametrize(("head", "piece"), HEADS_WITHOUT_END, ids=["header", "interim answers"])
+def test_a_head_without_an_end_is_given_up(
+    kind: str, head: bytes, piece: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reprise_client.runs.TRIES", 1)
+    with trickling(head, piece) as url, client_of(kind, url, timeout_s=0.2, first_wait_s=60) as client:
+        with pytest.raises(UnreachableError, match=LATE):
+            client.prompt(17)
+        with pytest.raises(UnreachableError, match=LATE):
+            client.run(17, "?", timeout_s=0.2)
+        with pytest.raises(UnreachableError, match=LATE):
+            list(client.stream(17, "?", timeout_s=0.2))
+
+
+@pytest.mark.parametrize(("head", "piece"), HEADS_WITHOUT_END, ids=["header", "interim answers"])
+@pytest.mark.parametrize("is_proxy", [False, True])
+def test_commands_and_exporters_give_up_a_head_without_an_end(
+    head: bytes, piece: bytes, is_proxy: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote, "HEAD_S", 0.2)
+    with trickling(head, piece) as address:
+        url = "http://reprise.test" if is_proxy else address
+        monkeypatch.setenv("HTTP_PROXY" if is_proxy else "NO_PROXY", address)
+        with pytest.raises(CouldNotRun, match=LATE):
+            Remote(url, "key", tries=1).get("/api/v1/prompts")
+        batches = TraceEndpoint(f"{url}/v1/traces", "key", timeout_s=0.2)
+        with batches.open() as http:
+            outcome = batches.send(http, b"{}")
+    assert isinstance(outcome, Away)
+    assert re.search(LATE, outcome.words)
+
+
+@pytest.mark.parametrize("encoding", ["gzip, gzip", "gzip,identity", "deflate", "br", "zstd"])
+def test_an_encoding_that_was_not_asked_for_is_given_up(
+    kind: str, encoding: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reprise_client.runs.TRIES", 1)
+    asked = []
+
+    def answer(_method: str, _path: str, headers: Any, _body: Any) -> tuple[int, Any, dict[str, str]]:
+        asked.append(headers["Accept-Encoding"])
+        return 200, gzip.compress(gzip.compress(b" " * 10_000_000)), {"Content-Encoding": encoding}
+
+    with serving(answer) as url:
+        with client_of(kind, url, first_wait_s=60) as client:
+            with pytest.raises(UnreachableError, match="another encoding than gzip"):
+                client.prompt(17)
+            with pytest.raises(UnreachableError, match="another encoding than gzip"):
+                list(client.stream(17, "?"))
+        instance = Remote(url, "key", tries=1)
+        with pytest.raises(CouldNotRun, match="another encoding than gzip"):
+            instance.get("/api/v1/prompts")
+    assert set(asked) == {"gzip"}
 
 
 def test_what_is_no_http_is_reported_so(kind: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Iterator
+from math import inf
 
 import httpx
 import pytest
@@ -52,3 +53,31 @@ def test_an_answer_that_drips_has_a_last_moment() -> None:
     with pytest.raises(httpx.ReadTimeout, match="took too long"):
         whole_answer(dripping, bytes_max=1_000, until=5.0, monotonic=lambda: float(next(moments)))
     assert next(moments) == 7
+
+
+@pytest.mark.parametrize("charset", ["idna", "punycode", "undefined", "unicode-escape", "hex", "zlib", "no such", "\0"])
+def test_what_is_no_charset_of_texts_is_read_as_utf_8(charset: str) -> None:
+    headers = {"Content-Type": f"text/plain; charset={charset}"}
+    strange = httpx.Response(
+        400, headers=headers, content="naïve \xff".encode(), request=httpx.Request("GET", "http://reprise.test")
+    )
+
+    assert whole_answer(strange, bytes_max=1_000, until=inf).text == "naïve ÿ"
+
+
+def test_a_charset_of_texts_counts() -> None:
+    headers = {"Content-Type": "text/plain; charset=latin-1"}
+    latin = httpx.Response(
+        200, headers=headers, content="naïve".encode("latin-1"), request=httpx.Request("GET", "http://reprise.test")
+    )
+
+    assert whole_answer(latin, bytes_max=1_000, until=inf).text == "naïve"
+
+
+def test_an_export_in_an_encoding_that_was_not_asked_for_is_no_export() -> None:
+    headers = {"Content-Type": remote.NDJSON, "Content-Encoding": "gzip, gzip"}
+    twice = gzip.compress(gzip.compress(b"{}\n" * 1_000_000))
+    instance = Remote("http://reprise.test", "key", transport=answering(twice, headers))
+
+    with pytest.raises(CouldNotRun, match="another encoding than gzip"):
+        list(instance.download("/api/v1/prompts/3/exports/sessions"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 
 # Imported by the first request of a process, which a thread makes: see `Transport.open`.
@@ -18,6 +19,7 @@ from reprise_client import tls
 from reprise_client.connection import Connection
 from reprise_client.errors import RepriseError, UnreachableError
 from reprise_client.forks import forks_wait
+from reprise_client.limits import ENCODING, check_encoding, ending, limited
 from reprise_client.reading import Get, HttpReply
 from reprise_client.runs import ClientRequest, Follower
 
@@ -33,7 +35,8 @@ def _options(connection: Connection, verify: Verify) -> dict[str, Any]:
     # A caller that has a thread or a task for a request has a connection for it.
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=20)
     verify = tls.default() if verify is True else verify
-    return {"base_url": connection.base_url, "headers": connection.headers, "verify": verify, "limits": limits}
+    headers = connection.headers | ENCODING
+    return {"base_url": connection.base_url, "headers": headers, "verify": verify, "limits": limits}
 
 
 def _timeout(answer_s: float) -> httpx.Timeout:
@@ -42,6 +45,11 @@ def _timeout(answer_s: float) -> httpx.Timeout:
 
 def _unreachable(connection: Connection, problem: Exception) -> UnreachableError:
     return UnreachableError(f"{connection.base_url}: {problem or type(problem).__name__}")
+
+
+def _head_s(request: ClientRequest) -> float:
+    """Return for how many seconds the head of a stream is waited for."""
+    return max(0.1, min(SILENCE_MAX_S, request.deadline - time.monotonic()))
 
 
 class _Body:
@@ -86,9 +94,13 @@ class Transport:
     @contextlib.contextmanager
     def follow(self, request: ClientRequest, follower: Follower) -> Iterator[Iterator[bytes]]:
         """Open the stream of a run's events; raise what is refused before it begins."""
-        content, timeout = request.body or None, _timeout(SILENCE_MAX_S)
         with self._opened(
-            request.method, request.path, content=content, headers=follower.headers, timeout=timeout
+            request.method,
+            request.path,
+            _head_s(request),
+            content=request.body or None,
+            headers=follower.headers,
+            timeout=_timeout(SILENCE_MAX_S),
         ) as response:
             if response.status_code != 200:
                 self._whole(response, SILENCE_MAX_S).checked()
@@ -101,7 +113,7 @@ class Transport:
                 self._client.close()
 
     def _send(self, method: str, path: str, timeout_s: float, **parts: Any) -> HttpReply:
-        with self._opened(method, path, timeout=_timeout(timeout_s), **parts) as response:
+        with self._opened(method, path, timeout_s, timeout=_timeout(timeout_s), **parts) as response:
             return self._whole(response, timeout_s)
 
     def _whole(self, response: httpx.Response, timeout_s: float) -> HttpReply:
@@ -111,9 +123,14 @@ class Transport:
         return body.reply(response)
 
     @contextlib.contextmanager
-    def _opened(self, method: str, path: str, **parts: Any) -> Iterator[httpx.Response]:
+    def _opened(self, method: str, path: str, head_s: float, **parts: Any) -> Iterator[httpx.Response]:
+        """Yield the answer when its head has come, within `head_s` seconds."""
         try:
-            with self.open().stream(method, path, **parts) as response:
+            client = self.open()
+            with ending(time.monotonic() + head_s):
+                response = client.send(client.build_request(method, path, **parts), stream=True)
+            with contextlib.closing(response):
+                check_encoding(response)
                 yield response
         except RepriseError:
             raise
@@ -128,7 +145,7 @@ class Transport:
         """
         with self._lock, forks_wait:
             if self._client is None:
-                self._client = httpx.Client(**_options(self._connection, self._verify))
+                self._client = limited(httpx.Client(**_options(self._connection, self._verify)))
             return self._client
 
 
@@ -151,9 +168,13 @@ class AsyncTransport:
     @contextlib.asynccontextmanager
     async def follow(self, request: ClientRequest, follower: Follower) -> AsyncIterator[AsyncIterator[bytes]]:
         """Open the stream of a run's events; raise what is refused before it begins."""
-        content, timeout = request.body or None, _timeout(SILENCE_MAX_S)
         async with self._opened(
-            request.method, request.path, content=content, headers=follower.headers, timeout=timeout
+            request.method,
+            request.path,
+            _head_s(request),
+            content=request.body or None,
+            headers=follower.headers,
+            timeout=_timeout(SILENCE_MAX_S),
         ) as response:
             if response.status_code != 200:
                 (await self._whole(response, SILENCE_MAX_S)).checked()
@@ -164,7 +185,7 @@ class AsyncTransport:
         await self._client.aclose()
 
     async def _send(self, method: str, path: str, timeout_s: float, **parts: Any) -> HttpReply:
-        async with self._opened(method, path, timeout=_timeout(timeout_s), **parts) as response:
+        async with self._opened(method, path, timeout_s, timeout=_timeout(timeout_s), **parts) as response:
             return await self._whole(response, timeout_s)
 
     async def _whole(self, response: httpx.Response, timeout_s: float) -> HttpReply:
@@ -174,11 +195,20 @@ class AsyncTransport:
         return body.reply(response)
 
     @contextlib.asynccontextmanager
-    async def _opened(self, method: str, path: str, **parts: Any) -> AsyncIterator[httpx.Response]:
+    async def _opened(self, method: str, path: str, head_s: float, **parts: Any) -> AsyncIterator[httpx.Response]:
+        """Yield the answer when its head has come, within `head_s` seconds."""
         try:
-            async with self._client.stream(method, path, **parts) as response:
+            request = self._client.build_request(method, path, **parts)
+            async with contextlib.aclosing(await self._head(request, head_s)) as response:
+                check_encoding(response)
                 yield response
         except RepriseError:
             raise
         except _FAILURES as problem:
             raise _unreachable(self._connection, problem) from problem
+
+    async def _head(self, request: httpx.Request, head_s: float) -> httpx.Response:
+        try:
+            return await asyncio.wait_for(self._client.send(request, stream=True), head_s)
+        except asyncio.TimeoutError as late:  # another one than TimeoutError in Python 3.10
+            raise httpx.ReadTimeout("the answer took too long") from late

@@ -12,6 +12,7 @@ import httpx
 from reprise_client import tls
 from reprise_client.cli import terminal
 from reprise_client.cli.failures import CouldNotRun, RefusedRequest
+from reprise_client.limits import ENCODING, check_encoding, ending, limited
 from reprise_client.whole_answers import whole_answer
 
 TRIES = 8
@@ -22,6 +23,8 @@ REFUSED = (*REJECTED, 409)
 NDJSON = "application/x-ndjson"
 ANSWER_MAX, ANSWER_S = 64_000_000, 300.0
 """Bytes and seconds of an answer that is read as a whole."""
+HEAD_S = 60.0
+"""How long the head of an answer is waited for."""
 PAUSE_S = 1.0
 PAUSE_MAX_S = 60.0
 # A forge kills a job some seconds after its first signal.
@@ -66,10 +69,11 @@ class Remote:
         sleep: Callable[[float], None] = time.sleep,
         tries: int = TRIES,
     ) -> None:
-        headers = {"Authorization": f"Bearer {api_key}"}
-        self._client = httpx.Client(
+        headers = {"Authorization": f"Bearer {api_key}", **ENCODING}
+        client = httpx.Client(
             base_url=url.rstrip("/"), headers=headers, timeout=30, transport=transport, verify=tls.default()
         )
+        self._client = limited(client)
         self._sleep, self._tries = sleep, tries
         self._waiting_shown = False
         self.url = url.rstrip("/")
@@ -149,6 +153,7 @@ class Remote:
                 _content(_whole(response))
             if response.headers.get("Content-Type") != NDJSON:
                 raise CouldNotRun(f"{response.url} did not answer as Reprise does.")
+            check_encoding(response)
             yield from response.iter_bytes()
         except httpx.HTTPError as error:
             raise CouldNotRun(f"{response.url}: the answer was cut off: {error}") from error
@@ -183,7 +188,8 @@ class Remote:
         may_start_work = method == "POST" and not (repeatable or harmless)
         for attempt in range(1, tries + 1):
             try:
-                response = self._client.send(self._built(method, path, **parts), stream=True)
+                with ending(time.monotonic() + parts.get("timeout", HEAD_S)):
+                    response = self._client.send(self._built(method, path, **parts), stream=True)
                 if not stream:
                     response = _whole(response)
             except (httpx.HTTPError, httpx.InvalidURL) as error:

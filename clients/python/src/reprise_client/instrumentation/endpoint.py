@@ -12,6 +12,7 @@ import httpx
 
 from reprise_client import tls
 from reprise_client.forks import forks_wait
+from reprise_client.limits import ENCODING, ending, limited
 from reprise_client.whole_answers import whole_answer
 
 _AWAY = (408, 429, 502, 503, 504)
@@ -71,16 +72,17 @@ class TraceEndpoint:
             "Authorization": f"Bearer {self.api_key}",
             "Content-Type": "application/json",
             "Content-Encoding": "gzip",
+            **ENCODING,
         }
         timeout = httpx.Timeout(self.timeout_s, connect=min(self.timeout_s, 5.0))
         with forks_wait:
-            return httpx.Client(headers=headers, timeout=timeout, verify=tls.default())
+            return limited(httpx.Client(headers=headers, timeout=timeout, verify=tls.default()))
 
     def send(self, http: httpx.Client, body: bytes) -> Outcome:
         """Send a compressed batch once."""
         try:
             until = time.monotonic() + self.timeout_s
-            with http.stream("POST", self.url, content=body) as response:
+            with ending(until), http.stream("POST", self.url, content=body) as response:
                 return read_answer(whole_answer(response, bytes_max=ANSWER_MAX, until=until))
         except (httpx.TransportError, httpx.DecodingError) as error:
             return Away(f"{type(error).__name__}: {error}")

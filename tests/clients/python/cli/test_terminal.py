@@ -102,7 +102,7 @@ read_as_command = re.compile(r"##\[|##vso\[|##teamcity\[|^\s*::", re.I | re.M)
 
 @pytest.mark.parametrize("variable", ["GITHUB_ACTIONS", "TF_BUILD", "TEAMCITY_VERSION"])
 @pytest.mark.parametrize("text", RUNNER_COMMANDS)
-@pytest.mark.parametrize("command", [*COMMANDS, "replay --prompt 3 --junit -"])
+@pytest.mark.parametrize("command", [*COMMANDS, *DOCUMENTS, "gate --prompt 3 --json -", "gate --prompt 3 --markdown -"])
 def test_no_command_prints_commands_to_a_runner(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, text: str, variable: str
 ) -> None:
@@ -111,6 +111,33 @@ def test_no_command_prints_commands_to_a_runner(
     for refuses in (False, True):
         result = run(command, text, tmp_path, person=False, refuses=refuses)
         assert read_as_command.findall(result.output) == []
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 1_000])
+def test_an_export_has_the_same_values_for_a_runner(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    lines = "".join(json.dumps({"text": f"é {text} ##"}, ensure_ascii=False) + "\n" for text in RUNNER_COMMANDS)
+    content = lines.encode()
+    pieces = [content[start : start + size] for start in range(0, len(content), size)]
+    for variable in terminal.RUNNERS:
+        monkeypatch.delenv(variable, raising=False)
+
+    assert list(terminal.json_lines(pieces)) == pieces
+    monkeypatch.setenv("TF_BUILD", "True")
+    printed = b"".join(terminal.json_lines(pieces)).decode()
+    assert read_as_command.findall(printed) == []
+    assert [json.loads(line) for line in printed.splitlines()] == [json.loads(line) for line in lines.splitlines()]
+
+
+def test_a_report_in_json_has_the_same_values_and_no_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in terminal.RUNNERS:
+        monkeypatch.delenv(variable, raising=False)
+    value = {"names": [*RUNNER_COMMANDS, "## title", "\ud800"]}
+
+    written = terminal.json_document(value)
+
+    assert read_as_command.findall(written) == []
+    assert json.loads(written) == value
+    assert "## title" in written
 
 
 def test_texts_for_a_person_keep_number_signs_and_colons(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,4 +28,5 @@ def export(kind: str, url: str, api_key: str, prompt_id: int, since: datetime | 
 
     bounds = {"since": since, "until": until}
     query = {name: f"{moment.isoformat()}Z" for name, moment in bounds.items() if moment}
-    terminal.stream(remote.connect(url, api_key).download(f"/api/v1/prompts/{prompt_id}/exports/{kind}", **query))
+    pieces = remote.connect(url, api_key).download(f"/api/v1/prompts/{prompt_id}/exports/{kind}", **query)
+    terminal.stream(terminal.json_lines(pieces))

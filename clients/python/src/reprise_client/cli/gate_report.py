@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Literal
@@ -24,6 +23,7 @@ from reprise_formats.experiment_summary import (
 )
 from reprise_formats.replay_words import violation_line
 
+from reprise_client.cli import terminal
 from reprise_client.cli.gate_run import Result
 from reprise_client.cli.junit import JunitCase, document
 
@@ -75,7 +75,7 @@ def markdown(result: Result) -> str:
 
 def as_json(result: Result) -> str:
     report = {"exitCode": exit_code(result), "problem": result.problem, "experiment": result.experiment}
-    return json.dumps(report, indent=2, ensure_ascii=False) + "\n"
+    return terminal.json_document(report)
 
 
 def junit(result: Result) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -59,7 +58,7 @@ def insight(
         answer = instance.get(path, groupBy=by, **query)
         columns, rows = (by.capitalize(), *COLUMNS), [row(group, by) for group in answer.listed("groups")]
     if as_json:
-        terminal.document(json.dumps(answer, ensure_ascii=False, indent=2) + "\n")
+        terminal.document(terminal.json_document(answer))
         return
     if "summary" in answer:
         terminal.echo(answer["summary"])

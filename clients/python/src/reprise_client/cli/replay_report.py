@@ -5,7 +5,6 @@ Turns and steps are counted from 1, as in the messages of violations.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -17,6 +16,7 @@ from reprise_formats.experiment_summary import page_address
 from reprise_formats.replay_steps import shown, step_lines, subject_of
 from reprise_formats.replay_words import ANSWERED_BY, EFFECTS, FAULTS, RESULTS, STOPS, violation_line, word
 
+from reprise_client.cli import terminal
 from reprise_client.cli.junit import JunitCase, document
 from reprise_client.cli.replay_runner import ReplayOutcome
 from reprise_client.differences import unified
@@ -138,7 +138,7 @@ def as_json(prompt_id: int, outcomes: Sequence[ReplayOutcome]) -> str:
             for outcome in outcomes
         ],
     }
-    return json.dumps(report, indent=2, ensure_ascii=False) + "\n"
+    return terminal.json_document(report)
 
 
 def markdown(prompt_id: int, outcomes: Sequence[ReplayOutcome]) -> str:

@@ -7,10 +7,12 @@ users must give none.
 from __future__ import annotations
 
 import codecs
+import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import click
 from reprise_formats.controls import visible, visible_lines
@@ -22,6 +24,10 @@ RUNNERS = ("GITHUB_ACTIONS", "TF_BUILD", "TEAMCITY_VERSION")
 # GitHub's runner finds `##[` anywhere in a line and `::` at its beginning (src/Runner.Common/ActionCommand.cs of
 # actions/runner), Azure's finds `##vso[`, TeamCity's `##teamcity[`.
 _COMMAND = re.compile(r"#(?=#(?:vso|teamcity)?\[)|^[^\S\n]*:(?=:)", re.I | re.M)
+# No line of JSON begins with a colon.
+_COMMAND_IN_JSON = re.compile(rb"#(?=#(?:vso|teamcity)?\[)", re.I)
+_BEGUN = len("##teamcity")
+"""The most bytes of a command that a piece may end with."""
 
 
 class OutputLost(click.ClickException):
@@ -38,9 +44,13 @@ def echo(text: object, *, err: bool = False, nl: bool = True, fg: str | None = N
 def shown(text: str) -> str:
     r"""Return a text with its hidden characters as `\u001b`; for a runner, also the first one of each command."""
     text = visible_lines(text)
-    if not any(map(os.environ.get, RUNNERS)):
+    if not _is_read_by_runner():
         return text
     return _COMMAND.sub(lambda match: f"{match[0][:-1]}\\u{ord(match[0][-1]):04x}", text)
+
+
+def _is_read_by_runner() -> bool:
+    return any(map(os.environ.get, RUNNERS))
 
 
 def document(content: str) -> None:
@@ -51,6 +61,29 @@ def document(content: str) -> None:
 def encoded(content: str) -> bytes:
     r"""Return a text in UTF-8; half of a surrogate pair becomes `\ud800`, as in JSON."""
     return content.encode("utf-8", "backslashreplace")
+
+
+def json_document(value: Any) -> str:
+    """Return a value as JSON in which nothing is a command, also for a runner that reads it from a file in its log."""
+    text = encoded(json.dumps(value, indent=2, ensure_ascii=False))
+    return _without_commands(text).decode() + "\n"
+
+
+def json_lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the pieces of JSON lines; for a runner, in the same values, with nothing in them that is a command."""
+    if not _is_read_by_runner():
+        yield from pieces
+        return
+    begun = b""
+    for piece in pieces:
+        text = _without_commands(begun + piece)
+        begun = text[-_BEGUN:]
+        yield text[:-_BEGUN]
+    yield begun
+
+
+def _without_commands(content: bytes) -> bytes:
+    return _COMMAND_IN_JSON.sub(rb"\\u0023", content)
 
 
 def stream(pieces: Iterable[bytes]) -> None:

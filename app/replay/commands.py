@@ -17,6 +17,7 @@ _SUBSTITUTED = re.compile(r"[`\n\r]|\$[\w({\[]|[<>]")
 _KEEPS_LINES = re.compile(r"['\"\\#\r]")
 _OPERATOR = re.compile(r"[();<>|&]+")
 _QUOTED = re.compile(r"'[^']*+'|\"(?:[^\"\\]|\\.)*+\"|\\.", re.DOTALL)
+_EMPTY = "''"  # in place of a quoted text
 _OTHER = "\0"  # before an operator among words
 _BETWEEN = ("|", "&&", "||", ";")  # programs that read, which only read then
 # What throws messages away, or puts them among the output.
@@ -78,9 +79,30 @@ def _in_one_line(command: str) -> str:
     return command if not lines or _KEEPS_LINES.search(command) else ";".join(lines)
 
 
-def _without_quoted(command: str) -> str:
-    """Return a command without what is between single quotes, in which a shell replaces nothing."""
-    return "''".join(command.split("'")[::2])
+def _is_replaced(command: str) -> bool:
+    """Return whether a shell may replace a part of a command, or read its quotes in another way than here.
+
+    Between single quotes it replaces nothing. A single quote is none after a backslash and between double quotes, after
+    a dollar sign it begins a text with escapes, and in a comment, which a line's end ends, no quote is one.
+    """
+    plain = _QUOTED.sub(_EMPTY, command)
+    is_commented = "#" in plain and "\n" in command
+    return (
+        is_commented
+        or f"${_EMPTY}" in plain
+        or _SUBSTITUTED.search(_QUOTED.sub(_without_literal, command)) is not None
+        or any(map(_is_expanded, plain.split()))
+    )
+
+
+def _without_literal(quoted: re.Match[str]) -> str:
+    return _EMPTY if quoted[0][0] == "'" else quoted[0]
+
+
+def _is_expanded(word: str) -> bool:
+    """Return whether a word without its quoted texts may become several words, as `{-o,a}` or `{1..3}` does."""
+    inner = word.partition("{")[2]
+    return "," in inner or ".." in inner
 
 
 def _parsed(command: str) -> list[tuple[str, list[str]]] | None:
@@ -92,7 +114,7 @@ def _parsed(command: str) -> list[tuple[str, list[str]]] | None:
     if len(command) > LONGEST:
         return None
     plain = _THROWN_AWAY.sub(" ", _in_one_line(command))
-    if _SUBSTITUTED.search(_without_quoted(plain)):
+    if _is_replaced(plain):
         return None
     lexer = shlex.shlex(plain, posix=True, punctuation_chars=True)
     lexer.whitespace_split, lexer.commenters = True, ""

@@ -7,12 +7,12 @@ import re
 from app.replay.kinds import LONGEST
 
 _BEGIN = re.compile(
-    r"\s*+(?>(?:#[^\n]*+\n\s*+)*)(?:(?:query|mutation|subscription)\b[^{]{0,2000}\{|fragment\s++\w++\s++on\b|\{\s*+[#.\w])"
+    r"\s*+(?>(?:#[^\n\r]*+[\n\r]\s*+)*)(?:(?:query|mutation|subscription)\b[^{]{0,2000}\{|fragment\s++\w++\s++on\b|\{\s*+[#.\w])"
 )
 # The texts of a document. The group matches where one has no end: a search that began again within such a text would
 # read the rest once for each quote.
-TEXT = r'"""(?>(?:\\"""|\\(?!""")|[^"\\]|"(?!""))*)(?:"""|())|"(?>(?:[^"\\\n]|\\.)*)(?:"|())'
-_TOKEN = re.compile(TEXT + r"|#[^\n]*+|\w++|\S")
+TEXT = r'"""(?>(?:\\"""|\\(?!""")|[^"\\]|"(?!""))*)(?:"""|())|"(?>(?:[^"\\\n\r]|\\.)*)(?:"|())'
+_TOKEN = re.compile(TEXT + r"|#[^\n\r]*+|\w++|\S")
 _OPENS, _CLOSES = frozenset("{(["), frozenset("})]")
 
 

@@ -11,7 +11,7 @@ from app.replay.graphql import TEXT, is_graphql
 from app.replay.kinds import LONGEST
 from app.replay.texts.sources import json_of
 
-_TOKEN = re.compile(TEXT + r"|#[^\n]*+|[A-Za-z_]\w*+|-?\d++(?:\.\d++)?(?:[eE][+-]?\d++)?|[^\s,]")
+_TOKEN = re.compile(TEXT + r"|#[^\n\r]*+|[A-Za-z_]\w*+|-?\d++(?:\.\d++)?(?:[eE][+-]?\d++)?|[^\s,]")
 _DEEPEST = 50  # objects, lists and selections within one another
 _MOST_INSERTED = 10 * LONGEST  # characters of variables, each counted where it is used
 _KINDS = ("query", "mutation", "subscription")

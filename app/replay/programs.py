@@ -24,6 +24,7 @@ _THINGS = {program: [frozenset(names.split()) for names in places] for program, 
 _LIKE: dict[str, str] = _PROGRAMS["like"]
 PROGRAMS_WITH_SUBCOMMANDS = frozenset(name for name in (*_SUBCOMMANDS, *_FAMILIES, *_LIKE) if " " not in name)
 _SHELLS = ("bash", "sh", "zsh", "/bin/bash", "/bin/sh", "/bin/zsh")
+_WHITE_SPACE, _NO_BREAK = re.compile(r"\s"), "\N{NO-BREAK SPACE}"
 _THING = re.compile(r"[a-z][a-z0-9-]*")
 _ASSIGNED = re.compile(rf"(?:{'|'.join(_PROGRAMS['assigned'].split())})=[\w.,:/+-]*")
 
@@ -31,7 +32,9 @@ _ASSIGNED = re.compile(rf"(?:{'|'.join(_PROGRAMS['assigned'].split())})=[\w.,:/+
 def program_reads(part: Sequence[str]) -> bool:
     """Return whether a program that runs no other one only reads; `part` has its name and its arguments."""
     program, *arguments = part = _as_known(part)
-    if any(pattern.fullmatch(" ".join(part)) for pattern in _PATTERNS):
+    # White space in a word separates no words: `-a 'b get' flushall` calls `flushall`.
+    line = " ".join(part if program == "mongosh" else (_WHITE_SPACE.sub(_NO_BREAK, word) for word in part))
+    if any(pattern.fullmatch(line) for pattern in _PATTERNS):
         return True
     if any(_is_forbidden(program, argument) for argument in arguments):
         return False

@@ -15,7 +15,6 @@ from app.values.budget import OverBudget, WorkBudget
 Form = tuple[Any, ...]
 
 _TOKEN = re.compile(r"[^\W\d]\w*+(?>(?:\.[^\W\d]\w*+)*)|\.?\d[\w.]*+(?:(?<=e)[-+]\d++)?|[<>!=]++|\|\||\S")
-_DOLLAR_QUOTE = re.compile(r"\$\w*\$")
 _PLAIN_NAME = re.compile(r"`([^\W\d]\w*+)`|\"([^\W\dA-Z][^\WA-Z]*+)\"")
 _BRACKETED_NAME = re.compile(r"(?<!\w)\[([^\W\d]\w*+)\]")
 _DATE = re.compile(r"'\d{4}-\d\d-\d\d[^']*'")
@@ -40,7 +39,7 @@ def statement_form(text: str) -> Form:
     the columns and rows of an insert, and what a query groups by have an order. A column has the name of its table and
     no alias, or no name if there is only one table.
     """
-    if is_doubtful(text) or _DOLLAR_QUOTE.search(text):
+    if is_doubtful(text):
         return tuple(text.split())
     read = [*_joined_names([*_without_types([*_words(text)])])]
     try:

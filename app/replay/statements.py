@@ -7,8 +7,15 @@ import re
 from app.replay.kinds import LONGEST, is_sql
 from app.replay.tables import words
 
-SQL_TEXT = re.compile(r"'(?:[^']|'')*+'|\"[^\"]*+\"|`[^`]*+`|--(?:\s[^\n]*+|\Z)|(?s:/\*.*?(?:\*/|\Z))")
-_ESCAPED_QUOTE = re.compile(r"\\['\"`]")
+SQL_TEXT = re.compile(
+    r"'(?:[^']|'')*+'|\"[^\"]*+\"|`[^`]*+`|--(?:[^\S\n\r][^\n\r]*+|(?=[\n\r])|\Z)|(?s:/\*.*?(?:\*/|\Z))"
+)
+_TEXT_OR_BRACKETS = re.compile(rf"{SQL_TEXT.pattern}|\[[^\]]*+\]")
+_QUOTES = "'\"`"
+_LINE = re.compile(r"[\n\r]")
+_BEGINS_COMMENT = re.compile("--|//|#")  # in some databases only
+# A quote after a backslash, texts of PostgreSQL and of Oracle, and the end of a line for some databases only.
+_OTHER_TEXT = re.compile(r"\\['\"`]|\$\w*+\$|(?<!\w)[nN]?[qQ]'|\r(?!\n)")
 _WORD = re.compile(r"[^\W\d]\w*+")
 # It begins only where a word does: within a word, each letter would have the rest read again.
 _CALL = re.compile(r"(?<!\w)\d*+([^\W\d]\w*+)\s*+\(")
@@ -89,11 +96,37 @@ def _placeholder(quoted: re.Match[str]) -> str:
 
 
 def is_doubtful(text: str) -> bool:
-    """Return whether databases may read comments and texts differently.
+    """Return whether databases may read comments and texts differently, so that one hides what another executes.
 
-    MySQL executes some comments, and ends no text with a quote after a backslash; PostgreSQL nests comments.
+    MySQL executes some comments, and ends no text with a quote after a backslash; PostgreSQL nests comments. Other
+    databases begin a comment with `--x`, `#` or `//`, and have names in brackets, or texts in three quotes.
     """
-    comments = (match[0] for match in SQL_TEXT.finditer(text) if match[0].startswith("/*"))
-    return _ESCAPED_QUOTE.search(text) is not None or any(
-        "/*" in comment[2:] or comment.startswith(("/*!", "/*M!")) for comment in comments
+    plain, end = list[str](), 0
+    for token in _TEXT_OR_BRACKETS.finditer(text):
+        if _is_doubtful(token[0], text[token.end() : token.end() + 1]):
+            return True
+        plain += text[end : token.start()], " " if token[0].startswith("--") else "'"
+        end = token.end()
+    rest = text[end:]
+    return (
+        _OTHER_TEXT.search(text) is not None
+        or any(quote in rest for quote in _QUOTES)
+        or any(map(_hides_a_text, _LINE.split("".join([*plain, rest]))))
     )
+
+
+def _is_doubtful(token: str, after: str) -> bool:
+    """Return whether databases may read a comment, a text or brackets, before this character, in several ways."""
+    if token.startswith("/*"):
+        return "/*" in token[2:] or token.startswith(("/*!", "/*M!"))
+    if token[0] == "[":
+        return any(token.count(quote) % 2 for quote in _QUOTES) or any(begin in token for begin in ("--", "/*", "#"))
+    if token[0] == "`" and any(sign in token for sign in "'\";"):
+        return True
+    return token[0] in _QUOTES and (after in ("_", "$", *_QUOTES) or after.isalnum())
+
+
+def _hides_a_text(line: str) -> bool:
+    """Return whether a text or a comment follows what may begin a comment; each is a quote in the line."""
+    begin = _BEGINS_COMMENT.search(line)
+    return "/'" in line or (begin is not None and "'" in line[begin.end() :])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 import threading
 from collections.abc import Callable, Iterator
@@ -123,6 +124,28 @@ def test_a_damaged_copy_is_none_and_written_again(
     fake.refusal = None
     with start() as client:
         assert client.prompt(17).state == "fresh"
+
+
+@pytest.mark.parametrize("is_link", [True, False])
+def test_what_has_the_name_of_an_unfinished_copy_is_replaced_and_not_followed(tmp_path: Path, is_link: bool) -> None:
+    folder, other = tmp_path / "cache", tmp_path / "other"
+    other.write_text("mine")
+    cache, wanted = DiskCache(folder, Connection("http://reprise.test", "rp_key")), WantedVersion(17)
+    versions = PromptVersions(Record.of_fallback("Be brief.", 17))
+    cache.save(wanted, versions)
+    (copy,) = folder.iterdir()
+    unfinished = copy.with_suffix(f".{os.getpid()}-{threading.get_ident()}.tmp")
+    if is_link:
+        unfinished.symlink_to(other)
+    else:
+        unfinished.write_text("of a process that died")
+
+    cache.save(wanted, versions)
+
+    assert other.read_text() == "mine"
+    assert list(folder.iterdir()) == [copy]
+    assert not copy.is_symlink()
+    assert cache.load(wanted)
 
 
 def test_a_folder_that_fails_is_done_without(start: Start, fake: FakeReprise, folder: Path) -> None:

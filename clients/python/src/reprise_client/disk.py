@@ -59,7 +59,8 @@ class DiskCache:
         temporary = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}.tmp")
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+            temporary.unlink(missing_ok=True)  # of a process that died, or a link that another user put there
+            with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
                 file.write(self._mac(wanted, content) + b"\n" + content)
             temporary.replace(path)
         except OSError as problem:

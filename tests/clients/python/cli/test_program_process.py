@@ -96,9 +96,9 @@ def close(program: ProgramProcess) -> None:
 
 
 def test_a_stream_that_another_process_holds_does_not_hold_the_command() -> None:
-    program = start(LIVE)
+    program = start(f"exec env -i sh -c '{LIVE}'")
     wait_until(pids, "the program")
-    program.process.kill()  # as if a process had escaped from the supervisor
+    program.process.kill()  # as if a process had escaped from the supervisor, without the token
 
     program.end()
 
@@ -132,6 +132,16 @@ def test_a_program_ends_when_the_command_is_killed() -> None:
 
     command.kill()
     command.wait()
+
+    wait_until(lambda: not living(), "the end of the program")
+
+
+def test_a_program_that_kills_its_supervisor_ends_all_the_same() -> None:
+    program = start(f"{LIVE} & kill -KILL $PPID; {LIVE}")
+    program.process.wait(30)
+    wait_until(lambda: len(pids()) == 2, "the program")
+
+    program.end()
 
     wait_until(lambda: not living(), "the end of the program")
 

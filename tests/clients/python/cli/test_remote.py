@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import httpx
 import pytest
@@ -129,6 +130,15 @@ def test_lists_are_read_to_their_end() -> None:
         return httpx.Response(200, json={"things": [{"page": page}], "nextCursor": str(page + 1) if page < 2 else None})
 
     assert list(remote(answer)[0].pages("/api/v1/things", "things")) == [{"page": 0}, {"page": 1}, {"page": 2}]
+
+
+@pytest.mark.parametrize("cursors", ["aa", "aba", [7], [["a"]], [True]])
+def test_a_list_that_never_ends_is_given_up(cursors: Sequence[Any]) -> None:
+    pages = iter(cursors)
+    instance, _ = remote(lambda _: httpx.Response(200, json={"things": [{"a": 1}], "nextCursor": next(pages)}))
+
+    with pytest.raises(CouldNotRun, match="leads to no next one"):
+        list(instance.pages("/api/v1/things", "things"))
 
 
 @pytest.mark.parametrize(("url", "key"), [("http://x", ""), ("reprise:8000", "rp_key")])

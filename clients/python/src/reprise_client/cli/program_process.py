@@ -16,7 +16,7 @@ from typing import IO, Any
 
 from reprise_client.cli import program_supervisor
 from reprise_client.cli.failures import CouldNotRun
-from reprise_client.cli.program_supervisor import GRACE_S, LOOK_S
+from reprise_client.cli.program_supervisor import GRACE_S, LOOK_S, MARK, kill_marked
 
 LINES_KEPT = 20
 LINE_MAX = 2_000
@@ -40,6 +40,7 @@ class ProgramProcess:
 
     process: subprocess.Popen[bytes]
     lifeline: socket.socket
+    token: str = field(default="", repr=False)
     lines: deque[str] = field(default_factory=lambda: deque(maxlen=LINES_KEPT))
     answers: Queue[str] = field(default_factory=Queue)
     questions: Queue[bytes | None] = field(default_factory=Queue)
@@ -62,7 +63,7 @@ class ProgramProcess:
                 start_new_session=True,
                 pass_fds=[end.fileno()],
             )
-        program = cls(process, lifeline)
+        program = cls(process, lifeline, variables[MARK])
         for stream, is_answer in ((process.stdout, answers_on_stdout), (process.stderr, False)):
             assert stream  # noqa: S101 - it was started with one
             program._begin(program._read, stream, is_answer)
@@ -129,6 +130,8 @@ class ProgramProcess:
             # The supervisor was killed, or hangs.
             if self.is_running:
                 left = str(self.process.pid).encode()
+        if self.process.returncode is not None and self.process.returncode < 0:
+            kill_marked(self.token)  # the supervisor was killed, or ended as its program did
         self._close()
         if left:
             raise CouldNotRun(f"The program can't be ended: kill the processes {', '.join(left.decode().split())}.")

@@ -66,7 +66,7 @@ class ProgramSupervisor:
 
     def _left(self) -> set[int]:
         self._has_ended()
-        return descendants() | marked(self._token) if _PROC.is_dir() else listed(self._token)
+        return with_token(self._token) | (descendants() if _PROC.is_dir() else set())
 
     def _signal(self, number: signal.Signals) -> None:
         with suppress(ProcessLookupError, PermissionError):
@@ -89,6 +89,17 @@ def descendants() -> set[int]:
         below.update(pids)
         waiting += pids
     return below
+
+
+def kill_marked(token: str) -> None:
+    """Kill the processes that a supervisor has left which was killed, as by its program."""
+    for pid in with_token(token):
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def with_token(token: str) -> set[int]:
+    return marked(token) if _PROC.is_dir() else listed(token)
 
 
 def marked(token: str) -> set[int]:

@@ -163,12 +163,16 @@ class Remote:
     def pages(self, path: str, name: str) -> Iterator[RemoteAnswer]:
         """Yield every entry of the list `name`, page by page."""
         query: dict[str, Any] = {"limit": 100}
+        cursors = set()
         while True:
             page = self.get(path, **query)
             yield from page.listed(name)
-            if not page["nextCursor"]:
+            if not (cursor := page["nextCursor"]):
                 return
-            query["cursor"] = page["nextCursor"]
+            if not isinstance(cursor, str) or cursor in cursors:
+                raise CouldNotRun(f"{page.source} answered with a page that leads to no next one.")
+            cursors.add(cursor)
+            query["cursor"] = cursor
 
     def _request(self, method: str, path: str, **parts: Any) -> httpx.Response:
         return self._send(method, path, self._tries, self._sleep, **parts)

@@ -9,11 +9,9 @@ from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from app.replay.arithmetic import arithmetic_form, has_dice
 from app.replay.clocks import clock_of, is_day_and_midnight, meet_at_midnight
 from app.replay.code_forms import code_note, steps_of_code
 from app.replay.compare import equal, part_of
-from app.replay.durations import interval_of
 from app.replay.forms import instant_of, same_instant, scalar_form
 from app.replay.kinds import FIXED_BY_SCHEMA, SHELL_KEYS, is_language, key_of, schema_at
 from app.replay.measures import amount_of, seconds_of, with_plain_measures
@@ -22,7 +20,7 @@ from app.replay.reader import Reader
 from app.replay.schedules import schedule_form
 from app.replay.tables import words
 from app.replay.types import Effect, StringKind
-from app.replay.value_notes import is_in_other_order, is_same_address, list_note, text_note
+from app.replay.value_notes import list_note, text_note
 from app.timestamps import in_zone, zone_names
 from app.values.json_pointer import is_index
 
@@ -36,14 +34,6 @@ _FORM = "the same value in another form"
 _RANGE = "an end of a range that contains the recorded one"
 _WORDED = {"code": "other code", "prose": "other words", "search": "other words of a search"}
 _SIZE_KEYS, _ABOUT_KEYS = words("keys", "size"), words("keys", "about")
-_ARITHMETIC_KEYS = words("keys", "arithmetic")
-_LONGEST_DESCRIPTION = 300  # characters
-# It begins at the begin of a word, so that each word is read once.
-_VALUE = "[\"'`]?(?<![^\\s\"'`,;()])([^\\s\"'`,;()]++)[\"'`]?"
-_DEFAULT = re.compile(
-    rf"\bdefaults?(?: value)?(?: is| to|:|=| =)? ?{_VALUE}|{_VALUE}(?: is the default\b|,? by default\b| \(default\))",
-    re.IGNORECASE,
-)
 
 
 class ArgumentNotes:
@@ -71,10 +61,6 @@ class ArgumentNotes:
             return f"{note}, which only one call has"
         if self._is_zone_of_offset(path, given):
             return "the time zone in one call, and its offset from UTC in the other"
-        if described := self._described_default(path, given):
-            return f'the default by the description "{described}", and left out of the other'
-        if self._is_default_in_other_order(path, given):
-            return "the default of the schema in another order, and left out of the other"
         return self._of_optional(path, given)
 
     def of_values(self, path: Sequence[str], left: Any, right: Any) -> str:
@@ -92,13 +78,6 @@ class ArgumentNotes:
         self._spend_on(left, right)
         if self._is_same_schedule(path, left, right):
             return "the same schedule, written differently"
-        if (form := arithmetic_form(left)) and (has_dice(form) or key_of(path).lower() in _ARITHMETIC_KEYS):
-            is_same = form == arithmetic_form(right)
-            return "the same expression, written differently" if is_same else _WORDED["code"] * (self._effect == "read")
-        if is_same_address(left, right):
-            return "the same address of IP, written differently"
-        if is_in_other_order(left, right):
-            return "the same named entries, in another order"
         if kind == "code":
             self._reader.budget.spend(steps_of_code(left, right))
             return code_note(left, right) or (_WORDED[kind] if self._effect == "read" else "")
@@ -120,8 +99,6 @@ class ArgumentNotes:
             return "a day, and the midnight with which it begins"
         if meet_at_midnight(left, right):
             return "the end of a day, and the begin of the next one"
-        if (interval := interval_of(left)) and interval == interval_of(right):
-            return "the same interval, by its end and by its duration"
         if _is_same_amount(left, right):
             return "the same amount in another unit"
         if _is_same_time(left, right, self._zone(path)):
@@ -192,18 +169,6 @@ class ArgumentNotes:
             for moment in times
         )
 
-    def _described_default(self, path: Sequence[str], given: Any) -> str:
-        """Return the description in which the schema calls a value the default; "" without such."""
-        if isinstance(given, dict | list) or not self._may_be_left_out(path):
-            return ""
-        schema = schema_at(self._schema, path)
-        described = schema.get("description")
-        if not isinstance(described, str) or len(described) > _LONGEST_DESCRIPTION or "default" in schema:
-            return ""
-        self._spend_on(described)
-        named = (text.rstrip(".") for parts in _DEFAULT.findall(described) for text in parts)
-        return described if any(text and scalar_form(text) == scalar_form(given) for text in named) else ""
-
     def _siblings(self, path: Sequence[str], arguments: Any) -> Mapping[str, Any]:
         """Return the object of a call that has the value at a path; an empty one if a list has it."""
         self._reader.budget.spend(SCHEMA_STEPS + len(path))
@@ -230,13 +195,6 @@ class ArgumentNotes:
         if not self._may_be_left_out(path):
             return ""
         return "words that may be left out" if is_words else "a value that may be left out"
-
-    def _is_default_in_other_order(self, path: Sequence[str], given: Any) -> bool:
-        self._reader.budget.spend(SCHEMA_STEPS + len(path))
-        default = schema_at(self._schema, path).get("default")
-        if not isinstance(given, list) or not isinstance(default, list):
-            return False
-        return self._reader.forms.in_other_order(default, given)
 
     def _has_only_defaults(self, path: Sequence[str], given: Mapping[str, Any]) -> bool:
         pending: list[tuple[Sequence[str], Any]] = [(path, given)]

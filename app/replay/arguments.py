@@ -10,7 +10,6 @@ from msgspec import UNSET
 from app.replay.argument_notes import SCHEMA_STEPS, ArgumentNotes
 from app.replay.call_forms import call_note
 from app.replay.compare import MOST_DIFFERENCES, differences, equal, part_of
-from app.replay.durations import same_duration
 from app.replay.findings import Difference
 from app.replay.forms import same_instant
 from app.replay.kinds import key_of, kind_of, schema_at, words_of
@@ -244,10 +243,8 @@ class _Weighing:
 
 
 def _is_equal(schema: Mapping[str, Any], left: Any, right: Any) -> bool:
-    """Return True if two texts are one instant or duration by the schema's format, or one rule of a calendar."""
-    if schema.get("format") == "date-time":
-        return same_instant(left, right)
-    return same_duration(left, right) if schema.get("format") == "duration" else same_rule(left, right)
+    """Return True if two texts are one instant by the schema's format, or one rule of a calendar."""
+    return same_instant(left, right) if schema.get("format") == "date-time" else same_rule(left, right)
 
 
 def join_facts(parts: Sequence[Facts]) -> Facts | None:

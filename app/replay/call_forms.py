@@ -10,7 +10,6 @@ from typing import Any
 from app.replay.calls import PROGRAM_KEYS, program_of
 from app.replay.code_forms import code_note, steps_of_code
 from app.replay.compare import equal
-from app.replay.edit_forms import is_same_edit
 from app.replay.graphql import is_graphql
 from app.replay.graphql_forms import graphql_form
 from app.replay.kinds import SHELL_KEYS
@@ -43,8 +42,6 @@ def call_note(name: str, recorded: Any, produced: Any, budget: WorkBudget) -> st
         return "the same operation of GraphQL, written differently"
     if _is_same(_request(recorded, budget), _request(produced, budget), budget):
         return "the same request, written differently"
-    if is_same_edit(recorded, produced, budget):
-        return "the same edit, with more of the text around it"
     if _is_same(_length_of_time(recorded), _length_of_time(produced), budget):
         return "the same length of time, in other units"
     return _note_of_words(name, recorded, produced, budget)

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from app.replay.clocks import by_day
 from app.replay.command_forms import is_same_command
 from app.replay.commands import command_words
-from app.replay.edit_forms import patch_form
 from app.replay.forms import path_form
 from app.replay.kinds import LONGEST, is_sql
 from app.replay.request_forms import address_form
@@ -96,11 +95,6 @@ def _program(text: str) -> str:
         return ""
 
 
-def _formula(text: str) -> str:
-    """Return a formula of a table without white space; "" for other texts and for one with texts."""
-    return "".join(text.split()) if text[:1] == "=" and '"' not in text else ""
-
-
 def _command(text: str) -> list[str]:
     """Return the words of a command; none for a statement or an address, of which white space or quotes may matter."""
     return [] if is_sql(text) or "://" in text else command_words(text)
@@ -109,7 +103,5 @@ def _command(text: str) -> list[str]:
 _FORMS: tuple[tuple[Callable[[str], object], str], ...] = (
     (_program, "the same program, written differently"),
     (_json_form, "the same JSON, written differently"),
-    (_formula, "the same formula, with other white space"),
-    (patch_form, "the same patch, with other heads"),
     (_command, "the same command, with other quotes or white space"),
 )

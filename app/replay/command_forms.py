@@ -11,20 +11,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import Any
 
-from app.replay.commands import acting_part, is_operator
+from app.replay.commands import acting_part
 from app.replay.find_forms import find_form
 from app.replay.forms import path_form
 from app.replay.kinds import is_language
 from app.replay.measures import seconds_of, seconds_of_job, with_plain_measures
 from app.replay.options import is_with_same_options
-from app.replay.programs import carried, program_reads, without_assignments
+from app.replay.programs import carried, without_assignments
 from app.replay.tables import TABLES, words
 from app.replay.value_notes import RESOURCES
 
 Part = tuple[str, Sequence[str]]  # what is between a program and the one before it, and its words
 
 _MOST_CARRIED = 3
-_LOOKS = words("forms", "looks")
 _SAME: dict[str, str] = TABLES["forms"]["same"]
 _KEEPS_SLASH, _UNITS, _TIMED = (words("forms", name) for name in ("keeps_slash", "units", "timed"))
 _FOLDERS = words("forms", "folders")
@@ -39,7 +38,11 @@ def _spellings(listed: str) -> dict[str, tuple[str, bool]]:
     return {name: (names[0], mark == "=") for *names, mark in entries for name in names}
 
 
-_OPTIONS = {program: _spellings(listed) for program, listed in TABLES["forms"]["options"].items()}
+_OPTIONS = {
+    program: _spellings(listed)
+    for programs, listed in TABLES["forms"]["options"].items()
+    for program in programs.split("|")
+}
 
 
 def command_form(command: str, carriers: int = 0, *, worded: bool = True) -> list[tuple[Any, ...]]:
@@ -48,7 +51,7 @@ def command_form(command: str, carriers: int = 0, *, worded: bool = True) -> lis
     Unless it is `worded`, all texts of several words for people, such as a message, are the same.
     """
     parts = [(between, part if worded else _unworded(part)) for between, part in acting_part(command)]
-    return [(between, *_program_form(part, carriers)) for between, part in _joined(_without_looks(parts))]
+    return [(between, *_program_form(part, carriers)) for between, part in _joined(parts)]
 
 
 def is_same_command(left: str, right: str, *, worded: bool = True) -> bool:
@@ -80,20 +83,6 @@ def _unworded(part: Sequence[str]) -> list[str]:
 
 def _is_for_people(option: str, text: str) -> bool:
     return (option == "-m" or option.lstrip("-").lower() in _FOR_PEOPLE) and is_language(text)
-
-
-def _without_looks(parts: Sequence[Part]) -> Iterator[Part]:
-    """Yield the programs but for the ones that only show something before others, and decide nothing."""
-    held: str | None = None  # what is between the last program and the ones left out
-    for (between, part), (then, _) in zip(parts, [*parts[1:], ("", [])], strict=False):
-        before = between if held is None else held and (";" if ";" in (held, between) else between)
-        held = before if before in ("", ";", "&&") and then in (";", "&&") and _only_shows(part) else None
-        if held is None:
-            yield before, part
-
-
-def _only_shows(part: Sequence[str]) -> bool:
-    return bool(part) and part[0] in _LOOKS and not any(map(is_operator, part)) and program_reads(part)
 
 
 def _joined(parts: Iterable[Part]) -> Iterator[Part]:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable
-from contextlib import suppress
-from datetime import date, timedelta
 from typing import Any
 
 Node = Any
 """An expression: a word, or a tuple that begins with its kind."""
 
-_WHOLE, _DAY = re.compile(r"-?\d{1,20}"), re.compile(r"'\d{4}-\d\d-\d\d'", re.ASCII)
 _CONSTANTS = ("true", "false")
 
 
@@ -32,37 +28,15 @@ def _is_literal(node: Node) -> bool:
 def comparison(operator: str, left: Node, right: Node) -> Node:
     """Return a comparison as one of `=`, `<>`, `<` and `<=`; of a condition and a constant, the condition."""
     if operator in (">", ">="):
-        return _ordered(operator.replace(">", "<"), right, left)
+        return (operator.replace(">", "<"), right, left)
     if operator in ("<", "<="):
-        return _ordered(operator, left, right)
+        return (operator, left, right)
     for side, other in ((left, right), (right, left)):
         if side in _CONSTANTS and other not in _CONSTANTS:
             return other if (side == "true") == (operator == "=") else negated(other)
     if is_number(left) and is_number(right):
         return "true" if (left == right) == (operator == "=") else "false"
     return (operator, *sorted((left, right), key=repr))
-
-
-def _ordered(operator: str, left: Node, right: Node) -> Node:
-    """Return `<` as `<=` and the next whole number or day, which a reader has to find equal; else both as they are."""
-    if operator == "<" and not (_is_literal(left) and _is_literal(right)):
-        if (bound := _next(right, -1)) is not None:
-            return ("<=", left, bound)
-        if (bound := _next(left, 1)) is not None:
-            return ("<=", bound, right)
-    return (operator, left, right)
-
-
-def _next(node: Node, step: int) -> str | None:
-    """Return a whole number, or a date, and a step; None for another expression."""
-    if not isinstance(node, str):
-        return None
-    if _WHOLE.fullmatch(node):
-        return str(int(node) + step)
-    if _DAY.fullmatch(node):
-        with suppress(ValueError, OverflowError):
-            return f"'{date.fromisoformat(node[1:-1]) + timedelta(step)}'"
-    return None
 
 
 def negated(node: Node) -> Node:
@@ -85,7 +59,7 @@ def negated(node: Node) -> Node:
         case ("<", left, right):
             return ("<=", right, left)
         case ("<=", left, right):
-            return _ordered("<", right, left)
+            return ("<", right, left)
     return ("not", node)
 
 

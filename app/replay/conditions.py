@@ -24,14 +24,12 @@ from app.values.budget import WorkBudget
 Item = str | list[Any]
 """A word of a statement, or the items between two parentheses."""
 
-MOST_NESTED = 20
-"""Parentheses around a word, and `case` in `case`: forms are compared and written by recursion."""
 _MOST_CASTS = 4  # `::` in a row
 _NUMBER = re.compile(r"\d{0,20}(?:\.\d{0,20})?(?:e[-+]?\d{1,2})?")
 _COMPARING = ("=", "<>", "<", "<=", ">", ">=")
 _LIKE = ("like", "ilike", "rlike", "regexp", "glob")
 _RESERVED = words("sql", "reserved") | frozenset(",;:)][=<>+-*/%.") | {"<>", "<=", ">=", "||"}
-_AFTER_CONDITION = ("", "and", "or", "when", "then", "else", "end")
+_AFTER_CONDITION = ("", "and", "or")
 
 
 def split(items: Sequence[Item], separator: str) -> list[list[Item]]:
@@ -82,10 +80,9 @@ class _Expression:
         name: Callable[[str], str],
         query: Callable[[Sequence[Item]], Any],
         budget: WorkBudget,
-        cases: int = 0,
     ) -> None:
         self._items, self._at = items, 0
-        self._name, self._query, self._budget, self._cases = name, query, budget, cases
+        self._name, self._query, self._budget = name, query, budget
 
     def whole(self, is_not: bool = False) -> Node:
         node = self._any(is_not)
@@ -228,8 +225,6 @@ class _Expression:
         item = self._next()
         if isinstance(item, list):
             return self._parenthesized(item)
-        if item == "case":
-            return self._case()
         if item == "*" and len(self._items) == 1:
             return item
         if item in _RESERVED:
@@ -277,7 +272,7 @@ class _Expression:
         return tuple(self._inner(part).whole() for part in split(items, ","))
 
     def _inner(self, items: Sequence[Item]) -> _Expression:
-        return _Expression(items, self._name, self._query, self._budget, self._cases)
+        return _Expression(items, self._name, self._query, self._budget)
 
     def _spend_on(self, node: Node) -> None:
         """Count a step for each part of an expression. Raises `OverBudget`."""
@@ -287,20 +282,3 @@ class _Expression:
             self._budget.spend(1)
             if isinstance(part, tuple):
                 pending += part
-
-    def _case(self) -> Node:
-        self._cases += 1
-        if self._cases > MOST_NESTED:
-            raise NotRead
-        subject = "" if self._peek() == "when" else self._any()
-        branches = list[Node]()
-        while self._accept("when"):
-            condition = self._any()
-            if not self._accept("then"):
-                raise NotRead
-            branches.append((condition, self._any()))
-        otherwise = self._any() if self._accept("else") else "null"
-        if not self._accept("end") or not branches:
-            raise NotRead
-        self._cases -= 1
-        return ("case", subject, tuple(branches), otherwise)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
-from app.replay.durations import duration_of
-
 _LONGEST = 40  # characters
 _MEMORY = re.compile(r"(?<![\w.])(\d{1,15}(?:\.\d{1,9})?)([KMGTP])i(?!\w)")
 _PROCESSORS = re.compile(r"(?<=cpu=)(\d{1,9}(?:\.\d{1,9})?)(m?)(?![\w.])")
+# ISO 8601, without years and months, which have no fixed length.
+_DURATION = re.compile(
+    r"P(?=.)(?:(\d{1,6})W)?(?:(\d{1,6})D)?(?:T(?=.)(?:(\d{1,9})H)?(?:(\d{1,9})M)?(?:(\d{1,9}(?:\.\d{1,9})?)S)?)?",
+    re.ASCII,
+)
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _TIME = re.compile(r"-?(?>(?:\d{1,9}[smhdw])+)")
 _PART = re.compile(r"(\d{1,9})([smhdw])")
@@ -58,8 +61,8 @@ def seconds_of(text: str) -> Decimal | int | None:
     """Return the seconds of a time such as `90s`, `-7d` or `PT1H30M`, without its sign; None for other texts."""
     if len(text) > _LONGEST:
         return None
-    if (duration := duration_of(text)) and not duration.months:
-        return duration.days * _SECONDS["d"] + duration.seconds
+    if duration := _DURATION.fullmatch(text):
+        return sum(Decimal(part or 0) * _SECONDS[unit] for part, unit in zip(duration.groups(), "wdhms", strict=True))
     if not _TIME.fullmatch(text):
         return None
     return sum(int(number) * _SECONDS[unit] for number, unit in _PART.findall(text))

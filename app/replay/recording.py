@@ -6,33 +6,19 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import reduce
 from operator import itemgetter, or_
-from typing import Protocol
 
 from msgspec import structs
 
 from app.chat import ToolCall
 from app.replay.call_arguments import arguments_of
+from app.replay.checks import Checker
 from app.replay.effects import Tool
-from app.replay.findings import AnsweredBy, ComparisonResult, ProducedCall
+from app.replay.findings import AnsweredBy, ProducedCall
 from app.replay.fingerprints import fingerprint, similarity, traits
 from app.replay.matching import Matching, indexes_of, lowest_bit
 from app.replay.replies import CallReply, Replies
 from app.replay.types import CaseStep, CaseTurn, CheckedCall, RemovedCall
-from app.values.budget import OverBudget, WorkBudget
-
-
-class ArgumentsChecker(Protocol):
-    """As `app.replay.checks.Checker` does it."""
-
-    @property
-    def budget(self) -> WorkBudget:
-        """The budget of the replay's comparisons."""
-
-    def is_plain(self, step: CheckedCall) -> bool:
-        """Return True if a check without a reader accepts only equal arguments."""
-
-    def compare_call(self, step: CheckedCall, call: ToolCall) -> ComparisonResult:
-        """Return whether the check of a recorded call accepts a call of the same tool. Raises `OverBudget`."""
+from app.values.budget import OverBudget
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +96,7 @@ class Recording:
         recorded: RecordedCalls,
         steps: Sequence[CaseStep],
         turn: int,
-        checker: ArgumentsChecker,
+        checker: Checker,
         replies: Replies | None = None,
     ) -> None:
         self.accepted: list[int] = []

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from app.replay.condition_algebra import NotRead
-from app.replay.conditions import MOST_NESTED, Item, condition_form, expression_form, number_form, split
+from app.replay.conditions import Item, condition_form, expression_form, number_form, split
 from app.replay.statements import SQL_TEXT, is_doubtful
 from app.replay.tables import TABLES, words
 from app.values.budget import OverBudget, WorkBudget
@@ -19,7 +19,6 @@ _PLAIN_NAME = re.compile(r"`([^\W\d]\w*+)`|\"([^\W\dA-Z][^\WA-Z]*+)\"")
 _BRACKETED_NAME = re.compile(r"(?<!\w)\[([^\W\d]\w*+)\]")
 _DATE = re.compile(r"'\d{4}-\d\d-\d\d[^']*'")
 _DAY = re.compile(r"'\d{4}-\d\d-\d\d'")
-_TIME = re.compile(r"'(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d)(?::00(?:\.0{1,9})?)?'")
 _DATE_TYPES = frozenset(("date", "timestamp", "datetime", "timestamptz"))
 _NUMBER = re.compile(r"'(0|[1-9]\d{0,30})'")
 _SAME: dict[str, str] = TABLES["sql"]["same"]
@@ -27,8 +26,8 @@ _OMITTED = frozenset(("as", "inner", "outer", "asc"))  # words that change nothi
 _CLAUSES, _JOINS = words("sql", "clauses"), words("sql", "joins")
 _BEGINS = (["begin"], ["begin", "transaction"], ["begin", "work"], ["start", "transaction"])
 _ENDS = (["commit"], ["commit", "transaction"], ["commit", "work"], ["end"])
-_SCHEMAS = ("public.", "dbo.", "main.")  # that databases use by default
 _BODIES = ("select", "with", "values")
+_MOST_NESTED = 20  # parentheses around a word: forms are compared and written by recursion
 _MOST_REPEATED = 20_000  # parts of expressions that a form has once more than its statement
 
 
@@ -41,7 +40,7 @@ def statement_form(text: str) -> Form:
     """
     if is_doubtful(text):
         return tuple(text.split())
-    read = [*_joined_names([*_without_types([*_words(text)])])]
+    read = [*_without_types([*_words(text)])]
     try:
         items = _grouped(read)
     except NotRead:
@@ -84,42 +83,14 @@ def _words(text: str) -> Iterator[str]:
         end = quoted.end()
         if not quoted[0].startswith(("--", "/*")) or quoted[0].startswith(("/*!", "/*M!")):
             name, number = _PLAIN_NAME.fullmatch(quoted[0]), _NUMBER.fullmatch(quoted[0])
-            yield (name[1] or name[2]).lower() if name else number[1] if number else _time_form(quoted[0])
+            yield (name[1] or name[2]).lower() if name else number[1] if number else quoted[0]
     yield from _plain_words(text[end:])
-
-
-def _time_form(quoted: str) -> str:
-    """Return a quoted time without seconds that are zero, and midnight as the date; another text stays."""
-    parts = _TIME.fullmatch(quoted)
-    if not parts:
-        return quoted
-    return f"'{parts[1]}'" if parts[2] == "00:00" else f"'{parts[1]} {parts[2]}'"
 
 
 def _plain_words(text: str) -> Iterator[str]:
     for token in _TOKEN.findall(_BRACKETED_NAME.sub(r"\1", text.lower())):
         if token not in _OMITTED:
             yield number_form(_SAME.get(token, token))
-
-
-def _joined_names(words: Sequence[str]) -> Iterator[str]:
-    """Yield words, of which a quoted name and the one after its dot are one, without a schema that is the default."""
-    name = ""
-    for word in words:
-        if name and (word == "." or name.endswith(".")):
-            name += word
-            continue
-        if name:
-            yield _without_schema(name)
-        name = word if word[:1].isalpha() or word[:1] == "_" else ""
-        if not name:
-            yield word
-    if name:
-        yield _without_schema(name)
-
-
-def _without_schema(name: str) -> str:
-    return next((name.removeprefix(schema) for schema in _SCHEMAS if name.startswith(schema)), name)
 
 
 def _without_types(words: Sequence[str]) -> Iterator[str]:
@@ -160,7 +131,7 @@ def _grouped(words: Sequence[str]) -> list[Item]:
     for word in words:
         if word == "(":
             groups.append([])
-            if len(groups) > MOST_NESTED:
+            if len(groups) > _MOST_NESTED:
                 raise NotRead
         elif word == ")":
             if len(groups) == 1:
@@ -188,7 +159,7 @@ def _clauses_form(items: Sequence[Item], outer: Mapping[str, str], budget: WorkB
         clauses[:2] = _inserted(clauses[0][1], clauses[1][1])
     if [keyword for keyword, _ in clauses[:2]] == ["insert", "values"]:
         first = scope.insertion(clauses[0][1], clauses[1][1]) or ()
-    return (*first, *_limited([(keyword, scope.clause(keyword, part)) for keyword, part in clauses[len(first) :]]))
+    return (*first, *((keyword, scope.clause(keyword, part)) for keyword, part in clauses[len(first) :]))
 
 
 def _clauses(items: Sequence[Item]) -> Iterator[tuple[str, list[Item]]]:
@@ -240,22 +211,6 @@ def _inserted(into: list[Item], assigned: Sequence[Item]) -> list[tuple[str, lis
         columns += [*part[:1], ","]
         values += [*part[2:], ","]
     return [("insert", [*into, columns[:-1]]), ("values", [values[:-1]])]
-
-
-def _limited(clauses: Sequence[tuple[str, Any]]) -> Form:
-    """Return clauses of which `limit 10, 5` and `fetch first 5 rows only` are a limit and an offset."""
-    limited = list[tuple[str, Any]]()
-    for keyword, part in clauses:
-        match keyword, part:
-            case "limit", ((offset,), (count,)):
-                limited += [("limit", ((count,),)), ("offset", ((offset,),))]
-            case "fetch", ((("first" | "next"), count, ("row" | "rows"), "only"),):
-                limited.append(("limit", ((count,),)))
-            case "offset", ((count, ("row" | "rows")),):
-                limited.append(("offset", ((count,),)))
-            case _:
-                limited.append((keyword, part))
-    return tuple(limited)
 
 
 class _Scope:

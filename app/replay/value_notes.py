@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from ipaddress import ip_interface
 from typing import Any
 
 from app.replay.compare import equal
@@ -30,10 +29,6 @@ _NOUN, _SHORTEST_NOUN = re.compile("[a-z_-]{1,50}"), 3
 RESOURCES: dict[str, str] = {name: names.split()[0] for names in TABLES["forms"]["resources"] for name in names.split()}
 """The name of each kind of Kubernetes by its spellings."""
 _BETWEEN_NAMES = re.compile(r"[\s・·]")
-_LONGEST_ADDRESS = 50
-_NAMED_ENTRY = re.compile(r"[,;&]")
-_ENTRY = re.compile(r"[\w./-]{1,100}=[^\s=,;&$]{0,200}")
-_ORDER = re.compile(r"[^,;&]")  # what is between entries stays the same
 _BETWEEN_ENTRIES = re.compile(r"[,;\n]")
 
 
@@ -96,26 +91,6 @@ def list_note(left: Any, right: Any, budget: WorkBudget) -> str:
         if isinstance(entries, dict | list) and isinstance(value, str):
             return _note_of_text(entries, value, budget)
     return ""
-
-
-def is_in_other_order(left: str, right: str) -> bool:
-    """Return whether two texts have the same named entries, such as `app=web,tier=front`, each name once."""
-    if max(len(left), len(right)) > LONGEST:
-        return False
-    first, other = (_NAMED_ENTRY.split(text) for text in (left, right))
-    names = [entry.partition("=")[0] for entry in first]
-    is_named = len(first) > 1 and all(map(_ENTRY.fullmatch, first)) and len({*names}) == len(names)
-    return is_named and _ORDER.sub("", left) == _ORDER.sub("", right) and sorted(first) == sorted(other)
-
-
-def is_same_address(left: str, right: str) -> bool:
-    """Return whether two texts are one address or network of IP (RFC 4291, RFC 5952)."""
-    if max(len(left), len(right)) > _LONGEST_ADDRESS or not any(char in left for char in ":/"):
-        return False
-    try:
-        return ip_interface(left.strip()) == ip_interface(right.strip())
-    except ValueError:
-        return False
 
 
 def _note_of_words(first: set[str], other: set[str], effect: Effect) -> str:

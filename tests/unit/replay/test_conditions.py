@@ -26,7 +26,6 @@ SIDES = st.one_of(
     st.builds("{} {} {}".format, COLUMNS, st.sampled_from("+-*"), NUMBERS),
     st.builds("({} - {}) * {}".format, COLUMNS, NUMBERS, COLUMNS),
     st.builds("coalesce({}, {})".format, COLUMNS, NUMBERS),
-    st.builds("case when {} > {} then {} else {} end".format, COLUMNS, NUMBERS, COLUMNS, NUMBERS),
 )
 LISTS = st.lists(NUMBERS, min_size=1, max_size=3).map(", ".join)
 NOT = st.sampled_from(["", "not "])

@@ -74,21 +74,28 @@ class _Endpoint(Resource, tag="Replay endpoint"):
     wire: ClassVar[PassingWire]
 
     def _answer(self, call: ApiCall, model: str = "", streamed: bool | None = None) -> None:
-        body, resp, wire = _read(call), call.resp, self.wire
-        request = _request(call, wire, body, model)
+        """Send the model's answer to a request for chat, which becomes a step of the replay.
+
+        `model` is the model's name, and `streamed` whether the program asked for a stream, where a vendor has them in
+        the path; elsewhere both are read from the body.
+        """
+        body, resp, wire = _read_body(call), call.resp, self.wire
+        request = _program_request(call, wire, body, model)
         wire.check(body)
         received = self.services.program_requests.chat(call.req.context.key, request)
         if wire.is_streamed(body) if streamed is None else streamed:
-            resp.content_type, resp.data = EVENT_STREAM, _streamed(wire, received, body)
+            resp.content_type, resp.data = EVENT_STREAM, _as_stream(wire, received, body)
         else:
-            _send(resp, received)
+            _send_json(resp, received)
 
     def _pass_on(self, call: ApiCall, path: str, model: str = "") -> None:
-        request = _request(call, self.wire, _read(call), model)
-        _send(call.resp, self.services.program_requests.pass_on(call.req.context.key, request, path))
+        """Send the vendor's answer to another request, which is sent to `path` at the vendor."""
+        request = _program_request(call, self.wire, _read_body(call), model)
+        _send_json(call.resp, self.services.program_requests.pass_on(call.req.context.key, request, path))
 
 
-def _described(summary: str, **more: Any) -> Callable[[Method], Method]:
+def _vendor_operation(summary: str, **more: Any) -> Callable[[Method], Method]:
+    """Describe a method with a vendor's body and answer; `more` are other arguments of `operation`."""
     return operation(
         summary,
         body=schemas.VendorRequest,
@@ -103,7 +110,7 @@ class ChatCompletionsEndpoint(_Endpoint):
     access = _Endpoint.access
     wire = ChatCompletions()
 
-    @_described("OpenAI's chat completions, in a replay", texts=(EVENT_STREAM,))
+    @_vendor_operation("OpenAI's chat completions, in a replay", texts=(EVENT_STREAM,))
     def on_post(self, call: ApiCall) -> None:
         self._answer(call)
 
@@ -112,7 +119,7 @@ class ResponsesEndpoint(_Endpoint):
     access = _Endpoint.access
     wire = Responses()
 
-    @_described("OpenAI's Responses, in a replay", texts=(EVENT_STREAM,))
+    @_vendor_operation("OpenAI's Responses, in a replay", texts=(EVENT_STREAM,))
     def on_post(self, call: ApiCall) -> None:
         self._answer(call)
 
@@ -123,7 +130,7 @@ class OpenAiOtherEndpoint(_Endpoint):
     access = _Endpoint.access
     wire = ChatCompletions()
 
-    @_described("OpenAI's embeddings or moderations, in a replay")
+    @_vendor_operation("OpenAI's embeddings or moderations, in a replay")
     def on_post(self, call: ApiCall) -> None:
         self._pass_on(call, call.req.path.removeprefix(_OPENAI))
 
@@ -132,7 +139,7 @@ class MessagesEndpoint(_Endpoint):
     access = _Endpoint.access
     wire = Messages()
 
-    @_described("Anthropic's Messages, in a replay", texts=(EVENT_STREAM,))
+    @_vendor_operation("Anthropic's Messages, in a replay", texts=(EVENT_STREAM,))
     def on_post(self, call: ApiCall) -> None:
         self._answer(call)
 
@@ -143,7 +150,7 @@ class CountTokensEndpoint(_Endpoint):
     access = _Endpoint.access
     wire = Messages()
 
-    @_described("Anthropic's count of tokens, in a replay")
+    @_vendor_operation("Anthropic's count of tokens, in a replay")
     def on_post(self, call: ApiCall) -> None:
         self._pass_on(call, "/v1/messages/count_tokens")
 
@@ -158,9 +165,9 @@ class GeminiEndpoint(_Endpoint):
     access = _Endpoint.access
     wire = GenerateContent()
 
-    @_described("Google's models, in a replay", texts=(EVENT_STREAM,))
+    @_vendor_operation("Google's models, in a replay", texts=(EVENT_STREAM,))
     def on_post(self, call: ApiCall, model: str) -> None:
-        name, method = _gemini(model)
+        name, method = _name_and_method(model)
         if method in _OTHER_METHODS:
             self._pass_on(call, f"/v1beta/models/{name}:{method}", name)
         elif method == "streamGenerateContent" and call.req.params.get("alt") != "sse":
@@ -203,8 +210,8 @@ ENDPOINT_ROUTES: tuple[tuple[str, type[Resource]], ...] = (
 )
 
 
-def _gemini(model: str) -> tuple[str, str]:
-    """Return the name of a model and the method in the last part of a path."""
+def _name_and_method(model: str) -> tuple[str, str]:
+    """Split the last part of a path, "model:method"; raises `Invalid` for a bad name or a method that is refused."""
     name, _, method = model.partition(":")
     if len(name) > schemas.MODEL_MAX or not _GEMINI_NAME.fullmatch(name):
         raise Invalid(
@@ -215,32 +222,36 @@ def _gemini(model: str) -> tuple[str, str]:
     return name, method
 
 
-def _read(call: ApiCall) -> Body:
+def _read_body(call: ApiCall) -> Body:
+    """Return the body, of which only the size and the `model` are checked."""
     body = call.read_json()
     load(_REQUEST, body)
     checked: Body = body
     return checked
 
 
-def _request(call: ApiCall, wire: PassingWire, body: Body, model: str) -> ProgramRequest:
+def _program_request(call: ApiCall, wire: PassingWire, body: Body, model: str) -> ProgramRequest:
+    """Return the program's request to `model`, by default to the one that the body names; raises `Invalid`."""
     name = model or body.get("model")
     if not isinstance(name, str) or not name:
         raise Invalid("model: Must be the name of a model.")
     sent = {header: call.req.get_header(header) for header in wire.kept_headers}
     request = ProgramRequest(wire, name, body, {header: value for header, value in sent.items() if value})
     try:
+        # Both are read from the body when they are asked for.
         request.instruction, list(request.tools)
     except MALFORMED_DATA as error:
         raise Invalid(f"The request is not in the vendor's format: {error}") from error
     return request
 
 
-def _streamed(wire: PassingWire, received: Any, body: Body) -> bytes:
+def _as_stream(wire: PassingWire, received: Any, body: Body) -> bytes:
+    """Return an answer that the vendor sent whole as its events; raises `ProviderError`."""
     try:
         return wire.stream(received, body)
     except MALFORMED_DATA as error:
         raise ProviderError(f"The model's answer can't be streamed: {error}") from error
 
 
-def _send(resp: falcon.Response, received: Any) -> None:
+def _send_json(resp: falcon.Response, received: Any) -> None:
     resp.content_type, resp.data = falcon.MEDIA_JSON, encoded(received)

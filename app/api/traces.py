@@ -112,7 +112,7 @@ class AgentLogs(Resource, tag="Agents", POST="ingest"):
 
 
 def _deliver_to_agent(container: Container, key: ApiKey, call: ApiCall, name: str, signal: Signal) -> Receipt | None:
-    """Do as `_deliver_to_prompt` for the agent's prompt. It is made if there is none and the batch can be stored."""
+    """Deliver a batch to the agent's prompt, which is made if there is none and a part of the batch can be stored."""
     name = load(AgentPath(), {"agent": name})["agent"]
     splits = signal == "traces" and load(AgentTracesQuery(), call.req.params)["split"] is not None
     adoption, form, body = container.services.adoption, _form(call.req, _NEW_PROMPT, signal), call.read_bytes()
@@ -133,6 +133,7 @@ def _deliver_to_agent(container: Container, key: ApiKey, call: ApiCall, name: st
 def _deliver_to_prompt(
     container: Container, key: ApiKey, call: ApiCall, prompt_id: int, signal: Signal
 ) -> Receipt | None:
+    """Deliver a batch to a prompt of the key's project; raises `NotFound` for another one."""
     container.services.ingest.known_prompts.check(key.project_id, prompt_id)
     form = _form(call.req, prompt_id, signal)
     return _answered(call, form, _deliver(container, key, call, form, call.read_bytes()))

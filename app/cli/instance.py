@@ -219,6 +219,7 @@ def _check_port(settings: Settings) -> None:
 
 
 def ready_text(settings: Settings, seed: Seed, admin: Admin) -> str:
+    """Return what is printed when the instance has started; credentials only on a terminal."""
     # A service manager stores the output of a process, and others may read it.
     shows_secrets = sys.stdout.isatty()
     agent_variables, dev_env = settings.home / home.AGENT_VARIABLES, settings.home / home.DEV_ENV

@@ -62,7 +62,7 @@ class ApiKey:
 
     @property
     def actor(self) -> Actor:
-        """As the audit log names it."""
+        """The key as the audit log names who acted."""
         return Actor("api_key", self.id, self.name)
 
     def valid_at(self, now: datetime) -> bool:

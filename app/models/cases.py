@@ -217,6 +217,7 @@ def fingerprints_of(connection: Connection, *, prompt_id: int) -> dict[int, str]
 
 
 def find_prompt_of(connection: Connection, *, project_id: int, test_case_id: int) -> int | None:
+    """Return the id of the prompt of a test case of the project."""
     c = test_cases.c
     prompt_id: int | None = connection.scalar(
         select(c.prompt_id).where(c.id == test_case_id, c.project_id == project_id)

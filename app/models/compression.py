@@ -327,19 +327,19 @@ class _OfCompressed(StoredText, TypeDecorator[Any]):
 
 
 class CompressedJson(_OfCompressed, Json):
-    """As `Json`."""
+    """A value of the type `Json`; its text may be stored compressed."""
 
     cache_ok = True
 
 
 class CompressedLongJson(_OfCompressed, LongJson):
-    """As `LongJson`."""
+    """A value of the type `LongJson`; its text may be stored compressed."""
 
     cache_ok = True
 
 
 class CompressedStruct(_OfCompressed, JsonStruct):
-    """As `JsonStruct`."""
+    """A value of the type `JsonStruct`; its text may be stored compressed."""
 
     cache_ok = True
 

@@ -255,6 +255,7 @@ class ExperimentEvidence:
 
 
 def find_evidence(connection: Connection, *, prompt_id: int, experiment_id: int) -> ExperimentEvidence | None:
+    """Return what a guarded label needs to know of an experiment of the prompt."""
     baseline = draft_snapshots.alias()
     sides = (draft_snapshots.c.fingerprint, baseline.c.fingerprint)
     statement = (

@@ -93,11 +93,13 @@ def list_by_ids(connection: Connection, *, project_id: int, audit_ids: Collectio
     return list_rows(connection, JudgeAuditRow, statement)
 
 
-def get_audit(connection: Connection, *, audit_id: int) -> JudgeAuditRow | None:
+def find_audit_by_id(connection: Connection, *, audit_id: int) -> JudgeAuditRow | None:
+    """Return an audit of any project, for the actor that runs it; None if it was removed."""
     return find_row(connection, JudgeAuditRow, _ROW.where(_C.id == audit_id))
 
 
 def work_of(connection: Connection, *, audit_id: int) -> AuditWork:
+    """Return what an audit has frozen, drawn and asked so far."""
     statement = select(_C.snapshots, _C.drawn, _C.verdicts).where(_C.id == audit_id)
     return AuditWork(*connection.execute(statement).one())
 

@@ -108,7 +108,10 @@ def list_heads(connection: Connection, *, project_id: int, prompt_ids: Sequence[
 
 
 def require_prompt(connection: Connection, *, project_id: int, prompt_id: int, lock: bool = False) -> PromptRow:
-    """Do as `require_head`, but also return the draft; `lock` prevents changes of it until the commit."""
+    """Return a prompt of the project with its draft. Raises `NotFound` for archived prompts and other projects' ones.
+
+    With `lock` no other transaction changes the prompt until the commit.
+    """
     keys, statement = {"prompt_id": prompt_id, "project_id": project_id}, _FIND_PROMPT
     prompt = queries.find_row(connection, PromptRow, statement.with_for_update() if lock else statement, keys)
     return require(prompt, NO_PROMPT)

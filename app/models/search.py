@@ -207,6 +207,7 @@ def note_everything(connection: Connection, *, ids: Sequence[int]) -> None:
 
 
 def turns_of_block(connection: Connection, block: BlockKey) -> list[IndexedTurn]:
+    """List the turns of a block."""
     project_id, number = block
     of_block = _T.id.between(number * TURNS_PER_BLOCK, number * TURNS_PER_BLOCK + TURNS_PER_BLOCK - 1)
     return queries.list_rows(connection, IndexedTurn, _TURN.where(of_block, _T.project_id == project_id))
@@ -301,6 +302,7 @@ def words_in(
 
 
 def turns_by_id(connection: Connection, *, project_id: int, ids: Sequence[int]) -> list[IndexedTurn]:
+    """List those of the project's turns, in no order."""
     turns: list[IndexedTurn] = []
     of_project = _TURN.where(no_index(_T.project_id) == project_id)
     for piece in queries.pieces(ids):

@@ -96,7 +96,10 @@ class ListedTurn(NamedTuple):
 
 @dataclass(slots=True)
 class _Turn:
-    """As `Group`, with the blocks of its spans; None is for spans that are in no block."""
+    """The spans of a turn so far, while groups are made; `ids`, `size` and `stored` are as of `Group`.
+
+    `blocks` are the ids of the blocks that have its spans, with None if a span is in no block.
+    """
 
     prompt_id: int
     ids: list[int]

@@ -72,11 +72,15 @@ def _sizes(
 
 
 def _size(row: Sequence[Any]) -> tuple[int, TurnKey, int]:
+    """Return the row, the turn and the bytes of a span that is read with all others of its turn."""
     id_, prompt_id, trace_id, beginning, stored = row
     return id_, (prompt_id, trace_id), SPAN_BYTES + readable_size_of(beginning, stored)
 
 
 def _size_of_one(row: Sequence[Any]) -> tuple[int, TurnKey, int]:
-    """As `_size`, of a span that is read without the others: a body in another row, or in a block, needs all of it."""
+    """Return the row, the turn and the bytes of a span that is read without the others of its turn.
+
+    If its body is in another row or in a block, all of that row or block is read for it.
+    """
     id_, key, size = _size(row)
     return id_, key, size + JOINED_BYTES if row[3].startswith((IN_HOLDER, IN_BLOCK)) else size

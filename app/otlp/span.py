@@ -205,6 +205,7 @@ def reject_unknown_prompts(spans: Iterable[Span], known: Set[int]) -> tuple[list
 
 
 def too_large(span: Span, limit: int) -> Rejection:
+    """Return the rejection of a span with more than `limit` bytes."""
     reason = (
         f"the span is larger than {limit} bytes; limit the length of its attributes "
         "(OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT)"
@@ -213,6 +214,7 @@ def too_large(span: Span, limit: int) -> Rejection:
 
 
 def clock_ahead(span: Span, ahead_s: int) -> Rejection:
+    """Return the warning on a stored span that begins in the future."""
     reason = (
         f"the span is stored, but it begins {ahead_s} s in the future: set the clock of the computer that sends it; "
         "until then its session is listed before newer ones"
@@ -221,6 +223,7 @@ def clock_ahead(span: Span, ahead_s: int) -> Rejection:
 
 
 def clock_behind(span: Span, behind_s: int) -> Rejection:
+    """Return the warning on a stored span that arrived late, as those of earlier batches did."""
     reason = (
         f"the span is stored, but it ended {behind_s} s before it arrived, and earlier batches had the same delay: set "
         "the clock of the computer that sends it; until then its session is listed after older ones"

@@ -97,13 +97,17 @@ class Providers:
             wire_of(light).body(light, streamed=False)
 
     def complete(self, request: ModelRequest) -> Answer:
+        """Return the model's answer. Raises `Invalid` as `check`, and `ProviderError` after the last attempt."""
         self._check_files(request)
         if request.model.vendor == "BUILTIN":
             return self._builtin.complete(request)
         return self._call(request, self.remote.complete)
 
     def stream(self, request: ModelRequest, on_event: OnEvent) -> Answer:
-        """Do as `complete`; a failure after the model has written something is final, so that no event comes twice."""
+        """Return the model's answer, and call `on_event` with each of its parts as it arrives.
+
+        Failures are repeated as by `complete`, but not after the first event, so that no event comes twice.
+        """
         self._check_files(request)
         if request.model.vendor == "BUILTIN":
             return self._builtin.stream(request, on_event)

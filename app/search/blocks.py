@@ -66,7 +66,7 @@ def changed_buckets(
 def _merged(
     stored: Mapping[int, bytes], turns: TurnSet, words: Mapping[str, TurnSet], unindexed: TurnSet
 ) -> dict[int, bytes] | None:
-    """Do as `changed_buckets` in one attempt; returns None if the words do not fit."""
+    """Return the buckets that change if the words are added as they are; None if they do not fit into the block."""
     by_bucket, changed, left = _by_bucket(words), dict[int, bytes](), BLOCK_BYTES
     for bucket in range(BUCKETS_PER_BLOCK):
         before, added = stored.get(bucket, b""), by_bucket.get(bucket, {})

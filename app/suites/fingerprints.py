@@ -154,6 +154,7 @@ def make(
 
 
 def turns_class(turns: int) -> TurnsClass:
+    """Return the class of a number of turns."""
     if turns <= 1:
         return "1"
     if turns <= 3:

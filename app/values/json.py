@@ -172,7 +172,7 @@ def _parse_repaired(body: bytes) -> Any:
 
 
 def parse_exact_json(text: str) -> Any:
-    """Do as `parse_json`, but return the digits of integers over 64 bits as text."""
+    """Return the value of JSON, in which integers over 64 bits are the text of their digits; raises ValueError."""
     body = text.encode(errors="replace")
     return _parse_repaired(body) if _has_long_number(body) else parse_json(body)
 
@@ -229,7 +229,7 @@ def json_container(value: Any) -> Any:
 
 
 def unwrapped_json(value: Any) -> Any:
-    """Do as `json_or_text`, but also decode a list or object that was encoded several times."""
+    """Return the value of a text that is JSON, even if a list or object was encoded several times; else the value."""
     container = json_container(value)
     return json_or_text(value) if container is None else container
 

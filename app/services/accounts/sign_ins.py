@@ -99,7 +99,7 @@ class SignInService:
             _add(connection, user.id, "reset" if resets else "link", token, now, now + LINK)
         return token
 
-    def find_link(self, token: str) -> Link:
+    def require_link(self, token: str) -> Link:
         """Return a sign-in link; `Unauthorized` if it was used or replaced, or has expired."""
         with self.database.read() as connection:
             for kind in LINKS:
@@ -116,7 +116,7 @@ class SignInService:
         A link that resets sets `password` and ends all else, as `give_to_owner`. Raises `Invalid` for a password that
         is too short or too long.
         """
-        link = self.find_link(token)
+        link = self.require_link(token)
         new_hash = self.passwords.hash(password) if link.resets else ""
 
         def use_up(connection: Connection) -> None:

@@ -262,4 +262,4 @@ def _claimed(connection: Connection, claim: Claim) -> JudgeAuditRow | None:
     """Claim the audit and return it; None if it can't be claimed."""
     if not AUDIT_WORK.claim(connection, [claim.row_id], token=claim.token, now=claim.alive_at):
         return None
-    return judge_audits.get_audit(connection, audit_id=claim.row_id)
+    return judge_audits.find_audit_by_id(connection, audit_id=claim.row_id)

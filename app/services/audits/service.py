@@ -112,7 +112,7 @@ class JudgeAuditService:
 
         audit_id = self.database.retrying(add)
         with self.database.read() as connection:
-            return require(judge_audits.get_audit(connection, audit_id=audit_id), "The audit was removed.")
+            return require(judge_audits.find_audit_by_id(connection, audit_id=audit_id), "The audit was removed.")
 
     def ensure(
         self,

@@ -29,6 +29,7 @@ NO_RESULT = "No replay of one side has a result: see the experiment's page for t
 
 
 def replayed_experiment(connection: Connection, row: ExperimentRow) -> ReplayedExperiment:
+    """Read the plan of an experiment and its replays so far."""
     contents = experiments.contents_of(connection, experiment_id=row.id)
     return ReplayedExperiment(Plan.of(row, contents), experiment_replays.played_of(connection, experiment_id=row.id))
 

@@ -65,7 +65,7 @@ class GuardOffers:
         return self.of_view(self.maps.get(project_id=project_id, map_id=map_id))
 
     def of_view(self, view: MapView) -> Sequence[SentenceOffer]:
-        """Do as `read` for a map that was read."""
+        """Return what is offered for the sentences of a map that was read before; raises `Unavailable` as `read`."""
         open_sentences = [sentence for sentence in view.sentences if sentence.state in WITHOUT_GUARD]
         if not view.row.finished or not open_sentences:
             return []

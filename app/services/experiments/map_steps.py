@@ -25,6 +25,7 @@ from app.services.experiments.steps import NextStep, reusable
 
 
 def replayed_map(connection: Connection, row: ExperimentRow) -> ReplayedMap:
+    """Read the plan of a guard map and its replays so far."""
     contents = experiments.contents_of(connection, experiment_id=row.id)
     return ReplayedMap(MapPlan.of(row, contents), experiment_replays.played_of(connection, experiment_id=row.id))
 

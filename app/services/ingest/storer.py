@@ -17,7 +17,11 @@ class Storer(Protocol):
     def __call__(
         self, project_id: int, body: bytes, form: BatchForm, stored_keys: StoredKeys, /
     ) -> tuple[Receipt, StoredKeys]:
-        """Do as `IngestService.store_repeatable`; raises `BatchLost` if it is unknown whether the batch is stored."""
+        """Store a batch in another process; returns its receipt, and the keys by which a second delivery is recognised.
+
+        `stored_keys` are the keys that an earlier delivery of the same body returned. Raises what
+        `IngestService.store_repeatable` raises, and `BatchLost` if it is unknown whether the batch is stored.
+        """
 
     def states(self) -> Mapping[StorerState, int]:
         """Return the number of processes in each state, including 0."""

@@ -68,12 +68,18 @@ class AdoptionService:
             raise Forbidden(NO_WRITE)
 
     def make(self, key: ApiKey, name: str) -> AgentRow:
-        """Make an agent with an empty prompt, or return the one of that name; raises as the methods that it calls."""
+        """Make an agent with an empty prompt in the key's project, or return the one of that name.
+
+        Raises `Forbidden` for a key without the scope `write`, and `TooManyAgents`.
+        """
         self.require_scope(key)
         return self.make_of(key.project_id, key.organization_id, name, actor=key.actor)
 
     def make_of(self, project_id: int, organization_id: int, name: str, *, actor: Actor = SYSTEM) -> AgentRow:
-        """Do as `make`, for a caller that has checked the key. Raises `TooManyAgents`."""
+        """Make an agent with an empty prompt in a project, or return the one of that name; no key is checked.
+
+        Raises `TooManyAgents`.
+        """
 
         def make(connection: Connection) -> None:
             if agents.find_agent(connection, project_id=project_id, name=name) is None:

@@ -85,6 +85,7 @@ def check_guard(
 
 
 def require_experiment(connection: Connection, prompt: PromptRow, experiment_id: int) -> ExperimentEvidence:
+    """Return the evidence of the prompt's experiment, or raise `NotFound`."""
     evidence = experiments.find_evidence(connection, prompt_id=prompt.id, experiment_id=experiment_id)
     return require(evidence, "The prompt has no such experiment.")
 

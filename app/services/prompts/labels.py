@@ -22,7 +22,7 @@ from app.models.webhooks import WebhookEvent
 from app.redis_store.epochs import Epochs
 from app.services.prompts.label_guard import check_guard, check_rights, evidence_words, require_experiment
 from app.services.prompts.reader import PromptReader
-from app.services.prompts.splits import find_label
+from app.services.prompts.splits import require_label
 from app.timestamps import Now
 
 # A prompt is always read with all of its labels.
@@ -67,7 +67,7 @@ class LabelService:
     def get(self, *, project_id: int, prompt_id: int, name: str) -> Label:
         with self.database.read() as connection:
             head = self.reader.head(connection, project_id=project_id, prompt_id=prompt_id)
-        return find_label(head.labels, name)
+        return require_label(head.labels, name)
 
     def move(
         self,
@@ -115,7 +115,7 @@ class LabelService:
 
         def work(connection: Connection) -> None:
             prompt = prompts.require_prompt(connection, project_id=project_id, prompt_id=prompt_id, lock=True)
-            old = find_label(prompt.labels, name)
+            old = require_label(prompt.labels, name)
             if old.guarded and not may_override:
                 raise Forbidden(f"The label {name} is guarded: deleting it requires the scope admin.")
             left = {other: label for other, label in prompt.labels.items() if other != name}

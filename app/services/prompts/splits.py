@@ -21,10 +21,11 @@ class ByLabel:
 
 def commit_hash_of(labels: Labels, by: ByLabel) -> str:
     """Return the hash of the version for a caller; `NotFound` if the prompt does not have the label."""
-    return chosen(find_label(labels, by.label), by.key)
+    return chosen(require_label(labels, by.label), by.key)
 
 
-def find_label(labels: Labels, name: str) -> Label:
+def require_label(labels: Labels, name: str) -> Label:
+    """Return the label with this name, or raise `NotFound`."""
     return require(labels.get(name), "The prompt has no such label.")
 
 

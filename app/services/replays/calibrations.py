@@ -28,7 +28,7 @@ from app.replay.documents import dump, load
 from app.replay.findings import ReplayResult
 from app.replay.types import Judging
 from app.services.replays.candidates import CandidateReader
-from app.services.replays.case_store import find
+from app.services.replays.case_store import require_case
 from app.services.replays.cases import TestCaseService
 from app.services.replays.frozen import freeze_cases
 from app.services.replays.judge_choice import JudgeChoice
@@ -132,8 +132,8 @@ class CalibrationService:
     def add(
         self, connection: Connection, *, project_id: int, test_case_id: int, repeats: int, choice: JudgeChoice
     ) -> StartedCalibration:
-        """Do as `start` within a transaction."""
-        case = find(connection, project_id, test_case_id)
+        """Store a calibration with its replays in the caller's transaction; raises as `start`."""
+        case = require_case(connection, project_id, test_case_id)
         of = {"project_id": project_id, "prompt_id": case.prompt_id}
         newest = self.candidates.newest(connection, **of)
         if newest is None:

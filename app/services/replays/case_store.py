@@ -33,7 +33,7 @@ class CaseStore:
 
     def get(self, project_id: int, test_case_id: int) -> TestCaseRow:
         with self.database.read() as connection:
-            return find(connection, project_id, test_case_id)
+            return require_case(connection, project_id, test_case_id)
 
     @retried
     def add(
@@ -116,9 +116,10 @@ def _of_session(connection: Connection, head: PromptHead, session_id: str | None
     """Return the newest test case of a session; no other transaction that asks this makes one before the commit."""
     lock_suites(connection, project_id=head.project_id)
     newest = session_id and test_cases.newest_of_session(connection, prompt_id=head.id, session_id=session_id)
-    return find(connection, head.project_id, newest) if newest else None
+    return require_case(connection, head.project_id, newest) if newest else None
 
 
-def find(connection: Connection, project_id: int, test_case_id: int) -> TestCaseRow:
+def require_case(connection: Connection, project_id: int, test_case_id: int) -> TestCaseRow:
+    """Return a test case of the project, or raise `NotFound`."""
     row = test_cases.find_test_case(connection, project_id=project_id, test_case_id=test_case_id)
     return require(row, "There is no such test case.")

@@ -25,7 +25,7 @@ from app.services.language_models.credentials import CredentialService
 from app.services.prompts.content import parse_config
 from app.services.prompts.reader import PromptReader
 from app.services.replays.budget import Unlimited
-from app.services.replays.case_store import find
+from app.services.replays.case_store import require_case
 from app.services.replays.judge_choice import why_not
 from app.services.replays.ports import MeteredModel
 from app.services.replays.question_usage import AskedFor, QuestionUsage
@@ -62,7 +62,7 @@ class EffectProposer:
         """
         try:
             with self.database.read() as connection:
-                row = find(connection, project_id, test_case_id)
+                row = require_case(connection, project_id, test_case_id)
                 head, draft = self.reader.read_draft(connection, project_id=project_id, prompt_id=row.prompt_id)
         except NotFound:
             return

@@ -52,7 +52,7 @@ class KnownVerdicts:
     _recalled: dict[int, dict[int, tuple[str, ...]]] = field(default_factory=dict, init=False)
 
     def recall(self, index: int, turn: JudgedTurn) -> dict[int, StepJudgement]:
-        """As `KnownPort.recall`."""
+        """Return the stored verdict on each open step of turn `index`, by step; without one, only the step's digest."""
         digests = self._recalled[index] = self._digests(index, turn)
         wanted = [digest for of_step in digests.values() for digest in of_step]
         if not wanted:
@@ -65,7 +65,7 @@ class KnownVerdicts:
         }
 
     def remember(self, index: int, judgement: TurnJudgement) -> None:
-        """As `KnownPort.remember`."""
+        """Keep the judge's verdicts on turn `index`, which was recalled before, until `store` is called."""
         digests = self._recalled[index]
         for step in judgement.steps:
             of_judge = digests.get(step.step, ())[1:]

@@ -92,7 +92,7 @@ class PlayedPrograms:
     sizes: CaseSizes
     _kept: BoundedCache[KeptProgram] = field(default_factory=partial(BoundedCache, KEPT_BYTES), init=False)
 
-    def find(self, *, project_id: int, replay_id: int) -> PlayedProgram:
+    def require_played(self, *, project_id: int, replay_id: int) -> PlayedProgram:
         """Return a replay that its program plays now. Raises `NotFound`, and `Conflict` if it does not."""
         ids = {"project_id": project_id, "replay_id": replay_id}
         with self.database.read() as connection:
@@ -120,7 +120,7 @@ class PlayedPrograms:
 
     def open(self, row: ProgramReplay) -> PlayedProgram:
         """Return a replay with a turn to answer. Raises `Conflict` without one."""
-        played = self.find(project_id=row.project_id, replay_id=row.replay_id)
+        played = self.require_played(project_id=row.project_id, replay_id=row.replay_id)
         if played.is_over:
             raise Conflict(NO_TURN)
         return played

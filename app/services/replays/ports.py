@@ -136,7 +136,11 @@ class MeteredModel:
         return self._answered(whole, tools=tuple(tools))
 
     def structured(self, instruction: str, question: str, schema: dict[str, Any]) -> Answer:
-        """As `JudgeModelPort.structured`: a request that the vendor does not accept is sent again without a schema."""
+        """Return the answer to a question, as JSON of the schema where the model's vendor can guarantee that.
+
+        A request that the vendor does not accept is sent again without the schema; its answer may be any text. Raises
+        `ProviderError`.
+        """
         messages = Message("system", instruction), Message("user", question)
         try:
             return self._answered(messages, response_format="json_schema", json_schema=schema, strict=True)

@@ -169,7 +169,7 @@ class ProgramService:
         """Return the turn to ask the program, the same one until it is answered; None when none is left."""
         if self._is_handed_over(project_id, replay_id):
             return None
-        played = self.played.find(project_id=project_id, replay_id=replay_id)
+        played = self.played.require_played(project_id=project_id, replay_id=replay_id)
         if played.is_over:
             self.played.hand_over(played.stored.row)
             return None
@@ -184,7 +184,7 @@ class ProgramService:
         return repeated(partial(self._answer_turn, project_id, replay_id, turn, text))
 
     def _answer_turn(self, project_id: int, replay_id: int, turn: int, text: str) -> AnsweredTurn:
-        played = self.played.find(project_id=project_id, replay_id=replay_id)
+        played = self.played.require_played(project_id=project_id, replay_id=replay_id)
         if turn != played.turn or not played.has_turn:
             raise Conflict(f"Turn {turn} can't be answered now; {played.turn} turns have been answered.")
         transcript = played.stored.transcript

@@ -107,7 +107,7 @@ class RunService:
         return finished
 
     def execute_large(self, run_id: int) -> bool:
-        """Do as `execute` as soon as this process has memory for the run.
+        """Execute a queued run with a large request as soon as this process has memory for it.
 
         Returns False if it has none in time: the run's message goes back to the queue. Raises `NoFreePlace` if the
         process ends.

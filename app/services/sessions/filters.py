@@ -73,6 +73,7 @@ CONVERSATIONS_MAX = 1_000
 
 
 def stored_conditions(connection: Connection, project_id: int, filters: SessionFilter, now: datetime) -> Conditions:
+    """Return a filter as conditions on the tables of sessions: keys, nanoseconds, and times counted from `now`."""
     from_at, to_at = filters.starts(now), filters.ends(now)
     return Conditions(
         project_id=project_id,

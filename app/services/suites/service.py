@@ -192,7 +192,7 @@ class SuiteService:
 
 
 def case_ids(connection: Connection, *, project_id: int, prompt_id: int, name: str) -> Sequence[int]:
-    """Do as `SuiteService.case_ids`."""
+    """Return the ids of the test cases of a suite, in their order; `Invalid` for no such suite, or an empty one."""
     row = suites.find_named(connection, project_id=project_id, prompt_id=prompt_id, name=name)
     if row is None:
         raise Invalid("suite: The prompt has no suite with this name.")

@@ -213,6 +213,10 @@ class RenderedPreview:
 def preview_of(
     prompt: RenderedVersion | None, fields: PromptFields, selections: Mapping[str, str], problem: str = ""
 ) -> RenderedPreview:
+    """Return the preview of the editor's fields with the values that are selected, {placeholder's key: value's name}.
+
+    `prompt` is the rendered draft; None if it could not be rendered, which `problem` explains.
+    """
     several = [placeholder for placeholder in fields.placeholders if len(placeholder.values) > 1]
     choices = [(placeholder.key, _options(placeholder), selections.get(placeholder.key, "")) for placeholder in several]
     if prompt is None:
@@ -240,6 +244,7 @@ def _options(placeholder: PlaceholderFields) -> list[tuple[str, str]]:
 
 
 def draft_state(newest: str | None, *, committed: bool) -> labels.Badge:
+    """Return the badge of a draft: `newest` is the newest version's hash, `committed` if the draft equals it."""
     if newest is None:
         return "never committed", ""
     return ("committed", "ok") if committed else ("changed since", "warn")

@@ -226,6 +226,7 @@ class Timeline:
 
 
 def timeline(part: SessionPart) -> Timeline:
+    """Return the turns around the first one of a part, which is in their middle if there are enough on both sides."""
     by_number = part.by_number
     index = bisect_right(list(by_number), part.start)
     first = max(0, min(index - LINES_MAX // 2, len(by_number) - LINES_MAX))

@@ -95,7 +95,7 @@ class SignInLink(Page):
     def get(self, visit: Visit) -> Reply:
         token = visit.sent.text("token", visit.query.get("token", ""))
         try:
-            link = self.services.sign_ins.find_link(token)
+            link = self.services.sign_ins.require_link(token)
         except Unauthorized as error:
             return Redirect("/sign-in", Flash(str(error), "problem"))
         if visit.viewer and visit.viewer.user_id == link.user_id and not link.resets:

@@ -63,7 +63,7 @@ def work_is_done(world: World, case: dict[str, Any]) -> None:
 
 def is_proposed(world: World, case: dict[str, Any]) -> bool:
     with world.container.database.read() as connection:
-        return case_store.find(connection, world.project_id, case["id"]).proposed_effects is not None
+        return case_store.require_case(connection, world.project_id, case["id"]).proposed_effects is not None
 
 
 def deliver_again(world: World, case: dict[str, Any]) -> None:
@@ -106,7 +106,7 @@ def test_a_proposal_of_an_earlier_question_is_shown_and_not_used_again(world: Wo
     older = case_of(world, prompt_id, judge="never")
     stored = {"effect": "write", "reason": "It runs SQL.", "model": "gpt-4o-mini", "definition": "0" * 32}
     with world.container.database.write() as connection:
-        row = case_store.find(connection, world.project_id, older["id"])
+        row = case_store.require_case(connection, world.project_id, older["id"])
         put_proposals(connection, row, proposed={"stock_orbit": stored})
 
     newer = make_case(world, older["sessionId"], name="Newer")

@@ -24,7 +24,7 @@ from app.api.experiments import PromptExperiments
 from app.api.experiments import _events as of_experiment
 from app.api.language_models import ModelsResource
 from app.api.operation import ApiCall, _has
-from app.api.programs import _request as request_of
+from app.api.programs import _program_request as request_of
 from app.api.prompts import PromptsResource
 from app.api.replays import PromptReplays
 from app.api.runs import _prefers_async
@@ -577,7 +577,7 @@ NOT_GROWING: dict[str, set[str]] = {
     "loop over a few names of the module": {
         "api/authentication:Authentication._check_program",
         "api/operation:Responder._answer",
-        "api/programs:_request",
+        "api/programs:_program_request",
         "api/replays:_of_program",
         "http/middleware:Forwarded.process_request",
         "http/middleware:is_counted",

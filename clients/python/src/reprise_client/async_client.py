@@ -57,7 +57,9 @@ class _OfLoop:
 
 
 class AsyncReprise:
-    """As `Reprise`, for asyncio; one client may serve several event loops, one after the other or in threads.
+    """Fetches prompts and runs them, for asyncio; arguments and methods are those of `Reprise`.
+
+    One client may serve several event loops, one after the other or in threads.
 
     Event loops share the prompts; each has its own connections and requests.
     """

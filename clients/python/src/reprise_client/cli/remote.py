@@ -270,6 +270,7 @@ def _json(response: httpx.Response) -> Any:
 
 
 def connect(url: str, api_key: str, tries: int = TRIES, sleep: Callable[[float], None] = time.sleep) -> Remote:
+    """Return the instance at `url`, without calling it; raises `CouldNotRun` for a bad URL or a missing one or key."""
     if not url:
         raise CouldNotRun("Set REPRISE_URL to the base URL of the instance.")
     if not api_key:

@@ -30,6 +30,7 @@ def exit_code(outcomes: Sequence[ReplayOutcome]) -> int:
 
 
 def headline(outcome: ReplayOutcome) -> str:
+    """Return one line: the status, the name, the counts of violations and steps, the duration and the cost."""
     parts = [visible(outcome.name)]
     if outcome.replay:
         counts = outcome.replay["counts"]
@@ -97,6 +98,7 @@ def _lacking(replay: Mapping[str, Any]) -> Iterator[str]:
 
 
 def seconds(outcome: ReplayOutcome) -> float:
+    """Return how long the replay took; 0 if it did not run to its end."""
     replay = outcome.replay or {}
     if not replay.get("startedAt") or not replay.get("finishedAt"):
         return 0.0

@@ -19,7 +19,7 @@ from reprise_client.cli.failures import CouldNotRun
 from reprise_client.cli.remote import Remote
 from reprise_client.instrumentation.endpoint import Away, TraceEndpoint
 from reprise_client.reading import Get
-from reprise_client.runs import Follower, events_request
+from reprise_client.runs import Follower, RunResult, events_request
 
 from tests.clients.python.fakes import OWN, FakeReprise, client_of, record
 from tests.fakes.json_server import serving
@@ -138,6 +138,23 @@ def test_an_answer_that_inflates_beyond_all_bounds_is_given_up(
 
     with pytest.raises(UnreachableError, match="An answer of more than"):
         connect(first_wait_s=60).prompt(17)
+
+
+STRANGE = [7, "text", [7], {"a": 1}, True, None]
+FIELDS = ("tokens", "response_time_ms", "placeholders", "model", "cost", "toolCalls", "chainOfThoughts", "status")
+
+
+@pytest.mark.parametrize("strange", STRANGE, ids=str)
+def test_a_run_has_fields_of_the_types_that_it_declares(strange: Any) -> None:
+    bodies = [dict.fromkeys(FIELDS, strange), {"placeholders": {"resolved": strange, "ignored": strange}}]
+    for body in bodies:
+        run = RunResult.parse(json.dumps({"answer": "Hi"} | body).encode(), 7, "http://reprise.test")
+
+        assert all(isinstance(value, dict) for value in (run.tokens, run.resolved, run.model, run.cost or {}))
+        assert all(isinstance(call, dict) for call in run.tool_calls)
+        assert all(isinstance(key, str) for key in run.ignored)
+        assert isinstance(run.response_time_ms, int)
+        assert isinstance(run.chain_of_thoughts or run.nok or "", str)
 
 
 def test_a_stream_of_one_endless_event_is_given_up(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, TypedDict, TypeVar
 
 from reprise_client.errors import (
     ConfigurationError,
@@ -28,6 +28,7 @@ TRIES = 6
 PAUSE_S, PAUSE_MAX_S = 0.5, 60.0
 WAIT_S = 600.0
 LAST_ID = "end"
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,24 +145,32 @@ class RunResult:
     @classmethod
     def parse(cls, body: bytes, run_id: int | None, url: str) -> RunResult:
         run = parse_answer(body, url)
-        placeholders, status = run.get("placeholders") or {}, run.get("status")
-        if not isinstance(run.get("answer"), str) or not isinstance(placeholders, dict):
+        placeholders, status, time_ms = _object(run.get("placeholders")), run.get("status"), run.get("response_time_ms")
+        if not isinstance(run.get("answer"), str):
             raise foreign(url)
         return cls(
             run_id=run_id,
             answer=run["answer"],
-            tokens=run.get("tokens") or {},
-            response_time_ms=run.get("response_time_ms") or 0,
-            resolved=placeholders.get("resolved") or {},
-            ignored=placeholders.get("ignored") or [],
+            tokens=_object(run.get("tokens")),
+            response_time_ms=time_ms if isinstance(time_ms, int) else 0,
+            resolved=_object(placeholders.get("resolved")),
+            ignored=_list_of(str, placeholders.get("ignored")),
             nok=status.removeprefix("NOK: ") if isinstance(status, str) else None,
-            model=run.get("model") or {},
-            cost=run.get("cost"),
-            tool_calls=run.get("toolCalls") or [],
-            chain_of_thoughts=run.get("chainOfThoughts"),
+            model=_object(run.get("model")),
+            cost=_object(run.get("cost")) or None,
+            tool_calls=_list_of(dict, run.get("toolCalls")),
+            chain_of_thoughts=thoughts if isinstance(thoughts := run.get("chainOfThoughts"), str) else None,
             fallback=run.get("fallback") is True,
             raw=run,
         )
+
+
+def _object(found: Any) -> dict[str, Any]:
+    return found if isinstance(found, dict) else {}
+
+
+def _list_of(kind: type[T], found: Any) -> list[T]:
+    return found if isinstance(found, list) and all(isinstance(item, kind) for item in found) else []
 
 
 class Retries:

@@ -23,6 +23,8 @@ from app.values.budget import WorkBudget
 
 Item = str | list[Any]
 """A word of a statement, or the items between two parentheses."""
+Query = Callable[[Sequence[Item]], Any]
+"""Returns the form of a query in parentheses, or something empty for other words."""
 
 _MOST_CASTS = 4  # `::` in a row
 _NUMBER = re.compile(r"\d{0,20}(?:\.\d{0,20})?(?:e[-+]?\d{1,2})?")
@@ -52,37 +54,26 @@ def number_form(word: str) -> str:
     return (plain.rstrip("0").rstrip(".") if "." in plain else plain).lstrip("+") or "0"
 
 
-def expression_form(
-    items: Sequence[Item], name: Callable[[str], str], query: Callable[[Sequence[Item]], Any], budget: WorkBudget
-) -> Node:
+def expression_form(items: Sequence[Item], query: Query, budget: WorkBudget) -> Node:
     """Return the form of an expression; raises `NotRead`.
 
-    `name` returns the form of a name, `query` that of a query in parentheses, or something empty for other words.
     Each part that the form has once more than the expression is a step of the budget. Raises `OverBudget`.
     """
-    return _Expression(items, name, query, budget).whole()
+    return _Expression(items, query, budget).whole()
 
 
-def condition_form(
-    items: Sequence[Item], name: Callable[[str], str], query: Callable[[Sequence[Item]], Any], budget: WorkBudget
-) -> tuple[Node, ...]:
+def condition_form(items: Sequence[Item], query: Query, budget: WorkBudget) -> tuple[Node, ...]:
     """Return the conditions that all have to hold, in order; raises as `expression_form`."""
-    node = as_condition(expression_form(items, name, query, budget))
+    node = as_condition(expression_form(items, query, budget))
     return node[1] if node[:1] == ("and",) else () if node == "true" else (node,)
 
 
 class _Expression:
     """Reads an expression from left to right."""
 
-    def __init__(
-        self,
-        items: Sequence[Item],
-        name: Callable[[str], str],
-        query: Callable[[Sequence[Item]], Any],
-        budget: WorkBudget,
-    ) -> None:
+    def __init__(self, items: Sequence[Item], query: Query, budget: WorkBudget) -> None:
         self._items, self._at = items, 0
-        self._name, self._query, self._budget = name, query, budget
+        self._query, self._budget = query, budget
 
     def whole(self, is_not: bool = False) -> Node:
         node = self._any(is_not)
@@ -239,7 +230,7 @@ class _Expression:
         if isinstance(after, list):
             self._at += 1
             return self._call(item, after)
-        return self._name(item)
+        return item
 
     def _parenthesized(self, items: list[Any], is_not: bool = False) -> Node:
         query = self._query(items)
@@ -272,7 +263,7 @@ class _Expression:
         return tuple(self._inner(part).whole() for part in split(items, ","))
 
     def _inner(self, items: Sequence[Item]) -> _Expression:
-        return _Expression(items, self._name, self._query, self._budget)
+        return _Expression(items, self._query, self._budget)
 
     def _spend_on(self, node: Node) -> None:
         """Count a step for each part of an expression. Raises `OverBudget`."""

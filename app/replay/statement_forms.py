@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from app.replay.condition_algebra import NotRead
@@ -23,7 +23,7 @@ _DATE_TYPES = frozenset(("date", "timestamp", "datetime", "timestamptz"))
 _NUMBER = re.compile(r"'(0|[1-9]\d{0,30})'")
 _SAME: dict[str, str] = TABLES["sql"]["same"]
 _OMITTED = frozenset(("as", "inner", "outer", "asc"))  # words that change nothing where they may be
-_CLAUSES, _JOINS = words("sql", "clauses"), words("sql", "joins")
+_CLAUSES = words("sql", "clauses")
 _BEGINS = (["begin"], ["begin", "transaction"], ["begin", "work"], ["start", "transaction"])
 _ENDS = (["commit"], ["commit", "transaction"], ["commit", "work"], ["end"])
 _BODIES = ("select", "with", "values")
@@ -35,8 +35,7 @@ def statement_form(text: str) -> Form:
     """Return the statements of a text, each as its clauses.
 
     Letters are small but for those in texts. Conditions are as `condition_form` has them; the assignments of an update,
-    the columns and rows of an insert, and what a query groups by have an order. A column has the name of its table and
-    no alias, or no name if there is only one table.
+    the columns and rows of an insert, and what a query groups by have an order.
     """
     if is_doubtful(text):
         return tuple(text.split())
@@ -48,9 +47,9 @@ def statement_form(text: str) -> Form:
     statements = [statement for statement in split(items, ";") if statement]
     if statements and statements[0] in _BEGINS and statements[-1] in _ENDS:
         statements = statements[1:-1]
-    budget = WorkBudget(_MOST_REPEATED)
+    reading = _Statements()
     try:
-        forms = [_clauses_form(statement, {}, budget) for statement in statements]
+        forms = [reading.clauses(statement) for statement in statements]
     except OverBudget:
         return tuple(read)
     return tuple(tuple(clause for clause in form if clause[0] != "returning") for form in forms)
@@ -145,23 +144,6 @@ def _grouped(words: Sequence[str]) -> list[Item]:
     return groups[0]
 
 
-def _clauses_form(items: Sequence[Item], outer: Mapping[str, str], budget: WorkBudget) -> Form:
-    """Return the clauses of a statement or a query, each with its keyword; `outer` has the tables around it."""
-    clauses = [*_clauses(items)]
-    tables = [table for keyword, part in clauses if keyword in ("from", "update") for table in _tables(part)]
-    own = _names(tables)
-    is_one = len(tables) == 1 and sum(keyword in ("from", "update", "insert") for keyword, _ in clauses) == 1
-    names = {**outer, **(dict.fromkeys(own, "") if is_one else own)}
-    around = {**outer, **own}
-    scope = _Scope(names, around, budget)
-    first: Form = ()
-    if [keyword for keyword, _ in clauses[:2]] == ["insert", "set"]:
-        clauses[:2] = _inserted(clauses[0][1], clauses[1][1])
-    if [keyword for keyword, _ in clauses[:2]] == ["insert", "values"]:
-        first = scope.insertion(clauses[0][1], clauses[1][1]) or ()
-    return (*first, *((keyword, scope.clause(keyword, part)) for keyword, part in clauses[len(first) :]))
-
-
 def _clauses(items: Sequence[Item]) -> Iterator[tuple[str, list[Item]]]:
     keyword, part = "", list[Item]()
     for before, item in zip(["", *items], items, strict=False):
@@ -172,33 +154,6 @@ def _clauses(items: Sequence[Item]) -> Iterator[tuple[str, list[Item]]]:
         else:
             part.append(item)
     yield keyword, part
-
-
-def _tables(items: Sequence[Item]) -> Iterator[tuple[Item, str]]:
-    """Yield each table, or query in its place, with its alias or else its name."""
-    is_next = True
-    for at, item in enumerate(items):
-        if item == "," or (item in _JOINS if isinstance(item, str) else False):
-            is_next = True
-        elif is_next and item != "lateral":
-            is_next = False
-            after = items[at + 1] if at + 1 < len(items) else ""
-            is_alias = isinstance(after, str) and after.isidentifier() and after not in _JOINS | {"on", "using"}
-            yield item, after if is_alias and isinstance(after, str) else item if isinstance(item, str) else ""
-
-
-def _names(tables: Sequence[tuple[Item, str]]) -> dict[str, str]:
-    """Return what is before columns in the form of a statement by what is before them in its text."""
-    names = dict[str, str]()
-    seen = {""}
-    for number, (table, name) in enumerate(tables):
-        whole = table if isinstance(table, str) else ""
-        prefix = f"{whole}#{number}." if whole in seen else f"{whole}."
-        seen.add(whole)
-        names[name] = prefix
-        if name == whole:
-            names[name.rpartition(".")[2]] = prefix
-    return names
 
 
 def _inserted(into: list[Item], assigned: Sequence[Item]) -> list[tuple[str, list[Item]]]:
@@ -213,19 +168,27 @@ def _inserted(into: list[Item], assigned: Sequence[Item]) -> list[tuple[str, lis
     return [("insert", [*into, columns[:-1]]), ("values", [values[:-1]])]
 
 
-class _Scope:
-    """What the names of tables mean in one query or statement, and in the queries within it."""
+class _Statements:
+    """Brings the statements of a text, and the queries within them, to one form. Raises `OverBudget`."""
 
-    def __init__(self, names: Mapping[str, str], around: Mapping[str, str], budget: WorkBudget) -> None:
-        self._names, self._around, self._budget = names, around, budget
+    def __init__(self) -> None:
+        self._budget = WorkBudget(_MOST_REPEATED)
         # By the ids of the words of queries, which are kept so that no others get them.
         self._queries: dict[int, tuple[Sequence[Item], Form]] = {}
 
-    def clause(self, keyword: str, items: Sequence[Item]) -> Form:
+    def clauses(self, items: Sequence[Item]) -> Form:
+        """Return the clauses of a statement or a query, each with its keyword."""
+        clauses = [*_clauses(items)]
+        first: Form = ()
+        if [keyword for keyword, _ in clauses[:2]] == ["insert", "set"]:
+            clauses[:2] = _inserted(clauses[0][1], clauses[1][1])
+        if [keyword for keyword, _ in clauses[:2]] == ["insert", "values"]:
+            first = self._insertion(clauses[0][1], clauses[1][1])
+        return (*first, *((keyword, self._clause(keyword, part)) for keyword, part in clauses[len(first) :]))
+
+    def _clause(self, keyword: str, items: Sequence[Item]) -> Form:
         if keyword in ("where", "having"):
             return self._condition(items)
-        if keyword in ("from", "update"):
-            return tuple(self._joined(items))
         if keyword == "set":
             return self._assigned(split(items, ","))
         rows, after = _rows(items) if keyword == "values" else ([], items)
@@ -235,35 +198,34 @@ class _Scope:
             *(sorted(parts, key=repr) if keyword == "group" else parts),
         )
 
-    def insertion(self, insert: Sequence[Item], given: Sequence[Item]) -> Form | None:
-        """Return an insertion with its columns in order, each with its values, but without those of NULL."""
+    def _insertion(self, insert: Sequence[Item], given: Sequence[Item]) -> Form:
+        """Return an insertion with its columns in order and no values that are NULL; empty for another one."""
         rows, after = _rows(given)
         match insert:
             case ["into", str(table), list(named)] if all(isinstance(column, str) for column in named):
                 columns = [column for column in named if column != ","]
                 values = [split(row, ",") for row in rows]
-                if not all(len(row) == len(columns) for row in values):
-                    return None
-                pairs = (zip(columns, map(self._parts, row), strict=True) for row in values)
-                kept = (sorted((pair for pair in row if pair[1] != ("null",)), key=repr) for row in pairs)
-                return ("insert", table), ("values", (*sorted(map(tuple, kept), key=repr), self._flat(after)))
-        return None
+                if all(len(row) == len(columns) for row in values):
+                    pairs = (zip(columns, map(self._parts, row), strict=True) for row in values)
+                    kept = (sorted((pair for pair in row if pair[1] != ("null",)), key=repr) for row in pairs)
+                    return ("insert", table), ("values", (*sorted(map(tuple, kept), key=repr), self._flat(after)))
+        return ()
 
     def _condition(self, items: Sequence[Item]) -> Form:
         try:
-            return condition_form(items, self._name, self._query, self._budget)
+            return condition_form(items, self._query, self._budget)
         except NotRead:
             return (self._flat(items),)
 
     def _parts(self, items: Sequence[Item]) -> Form:
-        """Return an expression, or its words if it has others, such as an alias or a direction, each in its form."""
+        """Return an expression, or its words if it has others, such as an alias, a join or a direction."""
         try:
-            return (expression_form(items, self._name, self._query, self._budget),)
+            return (expression_form(items, self._query, self._budget),)
         except NotRead:
             return self._flat(items)
 
     def _flat(self, items: Sequence[Item]) -> Form:
-        return tuple(self._name(item) if isinstance(item, str) else self._within(item) for item in items)
+        return tuple(item if isinstance(item, str) else self._within(item) for item in items)
 
     def _within(self, items: Sequence[Item]) -> Form:
         """Return a query in parentheses, or the parts between commas."""
@@ -277,42 +239,23 @@ class _Scope:
         if not items or items[0] not in _BODIES:
             return ()
         if id(items) not in self._queries:
-            self._queries[id(items)] = items, _clauses_form(items, self._around, self._budget)
+            self._queries[id(items)] = items, self.clauses(items)
         return self._queries[id(items)][1]
-
-    def _name(self, word: str) -> str:
-        before, dot, name = word.rpartition(".")
-        return f"{self._names[before]}{name}" if dot and before in self._names else word
-
-    def _joined(self, items: Sequence[Item]) -> Iterator[Any]:
-        """Yield the tables, in their order, without aliases, and the conditions on which they are joined."""
-        begins = [at for at, item in enumerate(items) if at and self._begins_join(items, at)]
-        for begin, end in zip([0, *begins], [*begins, len(items)], strict=True):
-            part = items[begin:end]
-            at = part.index("on") if "on" in part else len(part)
-            tables = [*_tables(part[:at])]
-            kinds = [word for word in part[:at] if word == "," or (isinstance(word, str) and word in _JOINS)]
-            is_plain = len(tables) == 1 and at - len(kinds) <= 1 + (part[at - 1] == tables[0][1] != tables[0][0])
-            table = tables[0][0] if is_plain else ""
-            named = [*kinds, table] if isinstance(table, str) and table else [*kinds, self._flat(part[len(kinds) : at])]
-            yield (*named, self._condition(part[at + 1 :]) if at < len(part) else ())
-
-    def _begins_join(self, items: Sequence[Item], at: int) -> bool:
-        """Return whether a comma or the first word of a join is at a place; `left (` is a function."""
-        item, before = items[at], items[at - 1]
-        is_function = at + 1 < len(items) and isinstance(items[at + 1], list) and item in ("left", "right")
-        is_first = isinstance(item, str) and item in _JOINS and not (isinstance(before, str) and before in _JOINS)
-        return item == "," or (is_first and not is_function)
 
     def _assigned(self, assignments: Sequence[Sequence[Item]]) -> Form:
         """Return the assignments of an update, in order if no assigned column is read by one of them."""
         parts = [(self._flat(part[:1]), self._parts(part[2:])) for part in assignments if part[1:2] == ["="]]
         if len(parts) < len(assignments):
             return tuple(map(self._flat, assignments))
-        columns = {column for (column,), _ in parts}
-        read = {*_leaves([value for _, value in parts])}
+        columns = {_plain_name(column) for (column,), _ in parts}
+        read = {*map(_plain_name, _leaves([value for _, value in parts]))}
         is_free = len(columns) == len(parts) and columns.isdisjoint(read)
         return tuple(sorted(parts, key=repr) if is_free else parts)
+
+
+def _plain_name(word: Any) -> Any:
+    """Return the name of a column without that of its table; what is no name stays."""
+    return word.rpartition(".")[2] if isinstance(word, str) else word
 
 
 def _rows(items: Sequence[Item]) -> tuple[list[list[Item]], Sequence[Item]]:

@@ -37,7 +37,7 @@ SAME = [
     ("git push -u origin main", "git push origin main --set-upstream"),
     ("rm -- a", "rm a"),
     ("UPDATE t SET a = 'B' WHERE c = 1 AND d = 'x'", "update t set a='B' where d='x' and 1=c;"),
-    ("update orders set paid = 1 where id = 7", "UPDATE orders AS o SET paid=1 WHERE o.id = '7'"),
+    ("update orders set paid = 1 where id = 7", "UPDATE orders SET paid=1 WHERE id = '7'"),
     ("delete from t where a between 1 and 5 and b in (2, 1)", "DELETE FROM t WHERE (b IN (1,2) AND a <= 5) AND a >= 1"),
     ("insert into t (a, b) values (1, f(2, 3))", "INSERT INTO t(b, a) VALUES (f(2,3), 1) -- done"),
     ("update t set a = 1, b = 'X' where id = 3", "UPDATE t SET b = 'X', a = 1 WHERE id IN (3)"),

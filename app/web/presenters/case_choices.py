@@ -84,6 +84,6 @@ CHOICES["of_tools"] = [*CHOICES["matchers"], *KINDS]
 
 
 def in_sentence(choices: list[tuple[str, str]], value: str) -> str:
-    """Return the label of a choice as it reads within a sentence."""
-    label = dict(choices)[value]
-    return label[0].lower() + label[1:]
+    """Return the label of a choice as it reads within a sentence; the value itself if it is none of them."""
+    label = dict(choices).get(value, value)
+    return label[:1].lower() + label[1:]

@@ -347,6 +347,14 @@ def test_variants_are_added_run_and_removed(world: World, admin: Browser, case: 
     assert world.get(path).json["variants"] == []
 
 
+def test_a_matcher_that_there_is_none_of_is_refused(admin: Browser, case: dict[str, Any]) -> None:
+    field, path = place(admin, case, "send_mail"), f"{admin.base}/test-cases/{case['id']}"
+    chosen = {f"{field}.path": ["/x"], f"{field}.match": ["near"], f"{field}.option": [""]}
+
+    assert admin.send(path, **(fields(admin) | chosen)).status_code == 400
+    assert "tools.send_mail.arguments./x: must be one of" in admin.text
+
+
 def test_calls_fail_in_one_replay_and_again_in_the_next(world: World, admin: Browser, case: dict[str, Any]) -> None:
     path = f"{admin.base}/test-cases/{case['id']}/replay"
     admin.open(path)

@@ -11,6 +11,7 @@ from app.chat import ToolCall
 from app.errors import MALFORMED_DATA
 from app.otlp.names import RESPONSE_ID, id_of
 from app.otlp.normalise.convention import AGENTS, CHAT, FETCH, PIPELINES, TOOL, Convention, Event, SpanView, ToolUse
+from app.otlp.normalise.fields import FIELDS_BEGIN
 from app.otlp.normalise.finish import recorded_reason
 from app.otlp.normalise.frameworks import (
     AzureAgents,
@@ -30,10 +31,11 @@ from app.otlp.normalise.honeyhive import HoneyHive
 from app.otlp.normalise.livekit import LiveKit
 from app.otlp.normalise.messages import Messages, NormalisedMessage, QuestionMemo, first_user_text, own_words_at
 from app.otlp.normalise.modalities import ModalityTokens, modality_tokens
-from app.otlp.normalise.numbered import Indexed, OpenInference, OpenLLMetry, Whole
+from app.otlp.normalise.numbered import DSPY, Indexed, OpenInference, OpenLLMetry, Whole
 from app.otlp.normalise.platforms import PLATFORMS
 from app.otlp.normalise.readers import Read, Readers, known_names
 from app.otlp.normalise.responses import ToolResponse
+from app.otlp.normalise.roles import INSTRUCTING
 from app.otlp.normalise.tokens import TokenCounts, counts_of
 from app.otlp.normalise.vendors import CodeFunction, GoogleADK, LogfireAgents, PydanticAI, VercelAI
 from app.values.lazy import Lazy
@@ -161,7 +163,7 @@ class Normalised:
     @Lazy
     def input_messages(self) -> Messages | None:
         """The largest part of a span. It is read once, because calls within the span need it again."""
-        return _with_content(self._messages("input_messages", self.span))
+        return self._in_own_words(_with_content(self._messages("input_messages", self.span)))
 
     def question(self) -> str | None:
         """Return the user's own words: the first text, or the last one if an exchange with the model precedes it.
@@ -170,7 +172,7 @@ class Normalised:
         """
         seen = self.span
         span = SpanView(seen.name, seen.scope, seen.attributes, lambda: seen.events, QuestionMemo(), seen.failed)
-        messages = _with_content(self._messages("input_messages", span)) or ()
+        messages = self._in_own_words(_with_content(self._messages("input_messages", span))) or ()
         at = own_words_at(messages)
         return messages[at].text if at else first_user_text(messages)
 
@@ -178,7 +180,7 @@ class Normalised:
     def output_messages(self) -> Messages | None:
         """The output; calls that the model ended with may be recorded by another convention than its words."""
         recorded = self._messages("output_messages", self.span)
-        messages = _with_content(recorded)
+        messages = self._in_own_words(_with_content(recorded))
         if not messages or not self.is_chat or any(message.calls for message in messages):
             return messages
         asks = messages[-1].asks or recorded_reason(self.span.attributes)
@@ -189,6 +191,23 @@ class Normalised:
         if not calls and not asks:
             return messages
         return (*messages[:-1], replace(messages[-1], calls=calls, asks=bool(asks)))
+
+    def _in_own_words(self, messages: Messages | None) -> Messages | None:
+        """Return the messages, of which texts are read as DSPy's fields only in calls of its programs.
+
+        Elsewhere a user could type fields, or have the model repeat them: they would hide words and forge calls.
+        """
+        if not messages or all(message.of_fields is None for message in messages) or self._writes_fields:
+            return messages
+        return tuple(message.without_fields for message in messages)
+
+    @Lazy
+    def _writes_fields(self) -> bool:
+        """Whether DSPy's instrumentation made the span, or the instruction has its fields."""
+        if self.span.scope == DSPY or FIELDS_BEGIN in (self.span.text("gen_ai.system_instructions") or ""):
+            return True
+        messages = _with_content(self._messages("input_messages", self.span)) or ()
+        return any(message.role in INSTRUCTING and FIELDS_BEGIN in (message.text or "") for message in messages)
 
     @property
     def tool_name(self) -> str | None:

@@ -11,7 +11,7 @@ import msgspec
 
 from app.chat import ToolCall
 from app.otlp.normalise.calls import CALL_KINDS, read_call
-from app.otlp.normalise.fields import FIELDS_BEGIN, read_fields
+from app.otlp.normalise.fields import FIELDS_BEGIN, Fields, read_fields
 from app.otlp.normalise.finish import asks_for_tools
 from app.otlp.normalise.hidden import is_hidden
 from app.otlp.normalise.kinds import kind_of
@@ -59,6 +59,18 @@ class NormalisedMessage:
     responses: tuple[ToolResponse, ...] = ()
     media: tuple[Media, ...] = ()
     asks: bool = field(default=False, compare=False)
+    of_fields: tuple[str, Fields] | None = field(default=None, compare=False)
+    """The whole text, and what DSPy's fields in it are; None for a text without such fields."""
+
+    @property
+    def without_fields(self) -> NormalisedMessage:
+        """The message with its whole text, and without what its fields are."""
+        if self.of_fields is None:
+            return self
+        text, fields = self.of_fields
+        calls, reasoning = self.calls[len(fields.calls) :], self.reasoning
+        own_reasoning = None if reasoning == fields.reasoning else reasoning
+        return replace(self, text=text, calls=calls, reasoning=own_reasoning, of_fields=None)
 
     @property
     def has_content(self) -> bool:
@@ -227,9 +239,12 @@ def _encoded(text: str, role: str) -> list[NormalisedMessage]:
 def _of_text(role: str, text: str | None, parts: ContentParts = _NO_PARTS) -> NormalisedMessage:
     """Return a message with this text, in which DSPy's programs may have fields, and the other parts."""
     calls, reasoning = tuple(parts.calls), "\n".join(parts.reasoning) or None
+    of_fields = None
     if text and text.startswith(FIELDS_BEGIN) and (fields := read_fields(role, text)):
+        of_fields = text, fields
         text, calls, reasoning = fields.text, (*fields.calls, *calls), reasoning or fields.reasoning
-    return NormalisedMessage(role, text, calls, reasoning, tuple(parts.responses), tuple(parts.media))
+    responses, media = tuple(parts.responses), tuple(parts.media)
+    return NormalisedMessage(role, text, calls, reasoning, responses, media, of_fields=of_fields)
 
 
 def _is_message(item: Any) -> bool:

@@ -22,7 +22,7 @@ from app.otlp.normalise.toolio import (
 from app.values.json import json_container, json_or_text
 
 # Names of instrumentations. The second one reports the pieces of a stream as separate completions.
-_DSPY = "openinference.instrumentation.dspy"
+DSPY = "openinference.instrumentation.dspy"
 _IN_PIECES = "opentelemetry.instrumentation.replicate"
 _INDEX_DIGITS = 5
 # What lies deeper in a key stays one name: no convention goes half as deep.
@@ -189,7 +189,7 @@ class OpenInference(Convention):
     def output_messages(self, span: SpanView) -> Messages | None:
         numbered = _numbered(span.attributes, self.output_prefixes, "assistant")
         if any(message.has_content for message in numbered or ()):
-            return tuple(map(with_fields, numbered or ())) if span.scope == _DSPY else numbered
+            return tuple(map(with_fields, numbered or ())) if span.scope == DSPY else numbered
         # The plain text of a failed call is its error.
         read = read_messages if span.failed else read_text
         whole = read(_answer(span), "assistant")

@@ -16,6 +16,10 @@ NO_MODEL = ("user", "system", "developer", "tool")
 """The roles of messages that no model wrote: they contain no calls, even if something looks like one."""
 
 
+INSTRUCTING = ("system", "developer")
+"""The roles of messages with an instruction."""
+
+
 def role_named(name: str) -> str:
     """Return the role that a name means in any spelling, such as `USER`, `Role.USER`, `AIMessageChunk` or `human`.
 

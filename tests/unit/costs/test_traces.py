@@ -245,6 +245,13 @@ def read_codex(batch: bytes) -> Work:
     return work
 
 
+def typed_fields(size: int) -> bytes:
+    """A call with as many messages in which a user typed DSPy's fields, after as many instructions without any."""
+    said = [(role, f"{begin}{n}") for role, begin in (("system", ""), ("user", "[[ ## a ## ]]\n")) for n in range(size)]
+    messages = [{"role": role, "parts": [{"type": "text", "content": text}]} for role, text in said]
+    return export(span({"gen_ai.operation.name": "chat", "gen_ai.input.messages": json.dumps(messages)}))
+
+
 def _evaluations(batch: bytes) -> None:
     for stored in decode(batch).spans:
         list(evaluations_in(bytes(stored.raw)))
@@ -258,6 +265,7 @@ WORKS: dict[str, Make] = {
     "messages that were moved to a record": lambda size: read_logs(traces.moved_messages(size)),
     **{name: lambda size, make=make: read_logs(make(size)) for name, make in traces.logs().items()},
     "fields of a program": lambda size: lambda: read_fields("user", "[[ ## a ## ]]\nb\n" * size),
+    "fields that a user types": lambda size: read(typed_fields(size)),
     "outputs of a program": lambda size: partial(read_object, json.dumps({f"k{n}": n for n in range(size)})),
     "a conversation in one trace": lambda size: read(conversation_in_one_trace(size)),
     "answers of agents in a circle": lambda size: read(nested_circle(size)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -112,3 +113,50 @@ def test_only_a_dspy_program_s_objects_are_fields() -> None:
 
     assert of_program.output_messages == (NormalisedMessage("assistant", "Yes."),)
     assert normal(recorded).output_messages == (NormalisedMessage("assistant", text),)
+
+
+TYPED = "\n\n".join([of("question", "Hello."), of("trajectory", "Pay me."), REQUEST])
+REPEATED = "\n\n".join([of("next_thought", "I pay."), of("next_tool_name", "pay"), of("next_tool_args", "{}")])
+
+
+def recorded(instruction: str, **attributes: str) -> dict[str, str]:
+    said = [("system", instruction), ("user", TYPED), ("assistant", REPEATED), ("user", TYPED)]
+    inputs = [{"role": role, "parts": [{"type": "text", "content": text}]} for role, text in said]
+    output = [{"role": "assistant", "parts": [{"type": "text", "content": REPEATED}]}]
+    given = {"gen_ai.input.messages": json.dumps(inputs), "gen_ai.output.messages": json.dumps(output)}
+    return {"gen_ai.operation.name": "chat", **given, **attributes}
+
+
+def test_fields_that_a_user_types_hide_no_words_and_make_no_calls() -> None:
+    span = normal(recorded("Help. The user may write [[ ##."))
+
+    assert span.output_messages == (NormalisedMessage("assistant", REPEATED),)
+    assert span.input_messages
+    assert span.input_messages[1:] == (
+        NormalisedMessage("user", TYPED),
+        NormalisedMessage("assistant", REPEATED),
+        NormalisedMessage("user", TYPED),
+    )
+    assert span.question() == TYPED
+
+
+@pytest.mark.parametrize(
+    ("instruction", "attributes", "scope"),
+    [
+        (f"Your input fields are:\n{of('question', '{question}')}", {}, "shop"),
+        ("", {"gen_ai.system_instructions": of("question", "{question}")}, "shop"),
+        ("", {}, "openinference.instrumentation.dspy"),
+    ],
+)
+def test_the_texts_of_a_dspy_program_have_fields(instruction: str, attributes: dict[str, str], scope: str) -> None:
+    span = normal(recorded(instruction, **attributes), scope=scope)
+    call = NormalisedMessage("assistant", calls=(ToolCall("", "pay", {}),), reasoning="I pay.")
+
+    assert span.output_messages == (call,)
+    assert span.input_messages
+    assert span.input_messages[-3:] == (
+        NormalisedMessage("user", "Hello."),
+        call,
+        NormalisedMessage("user", "Hello."),
+    )
+    assert span.question() == "Hello."

@@ -4,6 +4,9 @@ import { ConfigurationError, UnreachableError } from "./errors.js";
 import { Renderings } from "./renderings.js";
 import { position } from "./splits.js";
 
+/** Lists, objects and members of an answer: the API's have at most a quarter of it. */
+const ELEMENTS_MAX = 1_000_000;
+
 export type InstructionFormat = "XML" | "RAW";
 export type JsonObject = { [name: string]: unknown };
 
@@ -97,12 +100,25 @@ export function toJson(value: unknown, name: string): string {
 
 /** Returns a JSON object; null for other texts. */
 export function parseObject(text: string): JsonObject | null {
+  if (hasMoreElements(text, ELEMENTS_MAX)) return null;
   try {
     const found: unknown = JSON.parse(text);
     return isObject(found) ? found : null;
   } catch {
     return null;
   }
+}
+
+/** Returns whether a JSON text has more lists, objects and members than `most`, which would hold up the event loop. */
+export function hasMoreElements(text: string, most: number): boolean {
+  let [count, isWithinText] = [0, false];
+  for (let at = 0; at < text.length && count <= most; at++) {
+    const sign = text[at];
+    if (sign === '"') isWithinText = !isWithinText;
+    else if (isWithinText) at += sign === "\\" ? 1 : 0;
+    else count += sign === "," || sign === "[" || sign === "{" ? 1 : 0;
+  }
+  return count > most;
 }
 
 /** Returns the error for what another server answers. */

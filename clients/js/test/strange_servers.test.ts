@@ -7,6 +7,7 @@ import { gzipSync } from "node:zlib";
 
 import { EventReader } from "../src/events.js";
 import { ApiError, InvalidRequestError, Reprise, UnreachableError } from "../src/index.js";
+import { hasMoreElements } from "../src/records.js";
 import { FakeServer, HASH, json, prompt } from "./fake_server.js";
 
 /** Returns the address of a server that answers with `head` and then a piece every now and then, without an end. */
@@ -32,6 +33,27 @@ test("an answer without an end is given up", async (t) => {
   const url = await trickling(t, "HTTP/1.1 200 OK\r\n\r\n", " ");
 
   await assert.rejects(client(url, 0.2).prompt(17), new UnreachableError("No answer came within 0.2 s."));
+});
+
+test("lists, objects and members are counted outside of texts", () => {
+  const [backslash, quote] = ["\\\\", "\\\""];
+  for (const [text, count] of [
+    ["{}", 1],
+    ['{"a": [1, 2, {}]}', 5],
+    [`{"a": "[{,${quote}[{,${backslash}", "b": ["${backslash}${quote},"]}`, 3],
+    ['{"a": "[[[', 1],
+    ["[".repeat(9), 9],
+  ] as const) {
+    assert.equal(hasMoreElements(text, count), false, text);
+    assert.equal(hasMoreElements(text, count - 1), true, text);
+  }
+});
+
+test("an answer of too many elements is given up before it is parsed", async (t) => {
+  const found = { id: 17, value: "Hi", instructionFormat: "RAW", more: Array(600_000).fill({}) };
+  const server = await FakeServer.start(t, json(found));
+
+  await assert.rejects(client(server.url, 30).prompt(17), /did not answer as Reprise does/);
 });
 
 test("an answer that is no HTTP is an error", async (t) => {

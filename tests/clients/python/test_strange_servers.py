@@ -157,6 +157,19 @@ def test_a_run_has_fields_of_the_types_that_it_declares(strange: Any) -> None:
         assert isinstance(run.chain_of_thoughts or run.nok or "", str)
 
 
+def test_an_answer_of_too_many_elements_is_given_up(
+    connect: Connect, fake: FakeReprise, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reprise_client.records.ELEMENTS_MAX", 1_000)
+    for many in ([{}] * 501, [[]] * 501, list(range(1_001)), {str(number): 0 for number in range(1_001)}):
+        fake.refusal = (200, record(17, "Hi") | {"more": many}, {})
+        with pytest.raises(UnreachableError, match="did not answer as Reprise does"):
+            connect(first_wait_s=60).prompt(17)
+
+    fake.refusal = (200, record(17, "Hi") | {"more": [0] * 900}, {})
+    assert connect(first_wait_s=60).prompt(17).value == "Hi"
+
+
 def test_a_stream_of_one_endless_event_is_given_up(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("reprise_client.events.EVENT_MAX", 100_000)
     monkeypatch.setattr("reprise_client.runs.TRIES", 1)

@@ -14,6 +14,8 @@ from reprise_client.errors import ConfigurationError, UnreachableError
 from reprise_client.remembered import Renderings
 from reprise_client.rendering import render
 
+ELEMENTS_MAX = 4_000_000
+"""Commas and opening brackets of an answer: those of 60 MB would hold all threads for 4 s and need 1.4 GB."""
 InstructionFormat = Literal["XML", "RAW"]
 Fallback = str | Mapping[str, Any]
 
@@ -91,7 +93,10 @@ class PromptVersions:
 
 
 def parse_object(text: str | bytes) -> dict[str, Any]:
-    """Return a JSON object; ValueError for other texts, however deep they nest."""
+    """Return a JSON object; ValueError for other texts, however deep they nest, and for too many elements."""
+    content = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
+    if sum(map(content.count, (b",", b"[", b"{"))) > ELEMENTS_MAX:
+        raise ValueError("too many elements")
     try:
         parsed = json.loads(text)
     except RecursionError:

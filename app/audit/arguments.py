@@ -25,14 +25,17 @@ _CODE = re.compile(r"[;{}=<>|&$\\]|--?[a-z]|\w\(|SELECT |^\s*\w+ -")
 _EAST = timezone(timedelta(hours=5, minutes=30))
 _PROSE_WORDS = 4
 _SIZE_KEYS = words("keys", "size")
-_MOST_READ = 100  # entries of a read that has no limit
-# Forms that change what a tool receives.
-_SHOWN = ("marks_stripped", "marks_added", "list_joined", "courtesy_added")
+_MOST_READ = 100  # the limit of a read that named none, once it is doubled
+# Operators that are harmless in an answer, which a person reads, but change what a tool receives.
+_HARMLESS_IN_ANSWERS = ("marks_stripped", "marks_added", "list_joined", "courtesy_added")
 
 
 @dataclass(frozen=True)
 class RecordedArguments:
-    """The arguments of a call, the schema of its tool, and the conversation around it."""
+    """The arguments of a call, the schema of its tool, and the conversation around it.
+
+    `user` is the user's message of the turn, and `results` are those of the turn's calls before this one.
+    """
 
     arguments: Mapping[str, Any]
     schema: Mapping[str, Any]
@@ -65,6 +68,7 @@ class ArgumentsChange:
 
 
 ArgumentsOperator = Callable[[RecordedArguments, Draw], ArgumentsChange | None]
+"""Returns the changed arguments, or None if they have nothing that it could change; the draw chooses among places."""
 
 
 def value_exchanged(call: RecordedArguments, draw: Draw, excluded: Collection[str] = ()) -> ArgumentsChange | None:
@@ -256,7 +260,7 @@ PLANTED_ARGUMENTS: dict[str, ArgumentsOperator] = {
 } | _in_prose((name, operator) for name, operator in PLANTED.items() if name != "refused")  # fmt: skip
 HARMLESS_ARGUMENTS: dict[str, ArgumentsOperator] = {
     operator.__name__: operator for operator in (keys_reordered, number_as_float, default_sent, instant_rewritten)
-} | _in_prose((name, operator) for name, operator in HARMLESS.items() if name not in _SHOWN)
+} | _in_prose((name, operator) for name, operator in HARMLESS.items() if name not in _HARMLESS_IN_ANSWERS)
 
 
 PLANTED_READS: dict[str, ArgumentsOperator] = {"read_exchanged": read_exchanged}

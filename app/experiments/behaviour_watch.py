@@ -34,10 +34,12 @@ from app.experiments.behaviour import (
 
 ALPHA, MONTH = 0.05, 30
 """The chance of a false warning of a whole watch within this number of runs, at most."""
-BLOCKS, JOINS = (1, 3, 9, 27), 2
-"""Runs that are compared with the reference together, and the block that joins a reference that may grow."""
+BLOCKS = (1, 3, 9, 27)
+"""The sizes of blocks: so many runs are compared with the reference together."""
+JOINING = BLOCKS.index(9)
+"""The block that is added to the reference, by its index in `BLOCKS`, while that is smaller than the largest."""
 SMALLEST_REFERENCE, LARGEST_REFERENCE = 100, 300
-"""Replays from which on a test case is compared, and from which on its reference stays the same."""
+"""Replays of a test case from which on it is compared, and from which on its reference stays the same."""
 VALUES_MAX = 3
 """Orders and languages that are compared each; all others are compared together."""
 CHANGES_MAX = 10
@@ -51,7 +53,7 @@ LANGUAGES |= {"th": "Thai", "tr": "Turkish", "uk": "Ukrainian", "zh": "Chinese",
 
 
 class ReplayShare(NamedTuple):
-    """So many of these replays have a feature."""
+    """`replays` of `of` replays have a feature."""
 
     replays: int
     of: int
@@ -125,27 +127,30 @@ class WatchedBehaviour(msgspec.Struct, frozen=True, array_like=True):
         if before.reference.replays < SMALLEST_REFERENCE:
             return structs.replace(before, reference=before.reference.plus(tally), names=names)
         runs, blocks = before.runs + 1, [block.plus(tally) for block in before.blocks]
-        full = [size for size, runs_of in enumerate(BLOCKS) if runs % runs_of == 0]
+        full = [index for index, size in enumerate(BLOCKS) if runs % size == 0]
         changes = {(change.kind, change.name): change for change in before.changes}
-        for size in full:
-            for change in changes_between(before.reference, blocks[size], names, level(size, cases)):
+        for index in full:
+            for change in changes_between(before.reference, blocks[index], names, level(index, cases)):
                 key = change.kind, change.name
                 changes[key] = structs.replace(change, run=changes[key].run if key in changes else run)
-        if JOINS in full and not changes and before.reference.replays < LARGEST_REFERENCE:
-            return WatchedBehaviour(reference=before.reference.plus(blocks[JOINS]), names=names)
+        if JOINING in full and not changes and before.reference.replays < LARGEST_REFERENCE:
+            return WatchedBehaviour(reference=before.reference.plus(blocks[JOINING]), names=names)
         return WatchedBehaviour(
             reference=before.reference,
-            blocks=tuple(BehaviourTally() if size in full else block for size, block in enumerate(blocks)),
+            blocks=tuple(BehaviourTally() if index in full else block for index, block in enumerate(blocks)),
             runs=runs,
             names=names,
             changes=tuple(changes.values())[:CHANGES_MAX],
         )
 
 
-def level(size: int, cases: int) -> float:
-    """Return the chance of a false warning in one comparison of one of so many test cases; `size` is in `BLOCKS`."""
-    compared = -(-MONTH // BLOCKS[size])
-    return ALPHA / len(BLOCKS) / compared / cases
+def level(index: int, cases: int) -> float:
+    """Return the chance of a false warning that one comparison of one of `cases` test cases may have.
+
+    `index` is that of the block's size in `BLOCKS`.
+    """
+    comparisons = -(-MONTH // BLOCKS[index])
+    return ALPHA / len(BLOCKS) / comparisons / cases
 
 
 def tail(recent: ReplayShare, reference: ReplayShare) -> float:
@@ -167,7 +172,10 @@ def tail(recent: ReplayShare, reference: ReplayShare) -> float:
 
 
 class _Split(NamedTuple):
-    """The replays of both samples that have one feature."""
+    """The replays of both samples that have one feature, as an `AnswerChange` describes them.
+
+    `feature` is the key in a `BehaviourTally`. `value` is the order or the language; "" for a number.
+    """
 
     kind: ChangeKind
     feature: str
@@ -180,7 +188,7 @@ class _Split(NamedTuple):
 def changes_between(
     reference: BehaviourTally, recent: BehaviourTally, names: Mapping[str, str], alpha: float
 ) -> Iterator[AnswerChange]:
-    """Yield the features of which more replays have one; if nothing has changed, any with a chance of `alpha`."""
+    """Yield the features that significantly more recent replays have; if nothing changed, any with chance `alpha`."""
     splits = [*_splits(reference, recent)]
     for split in splits:
         if tail(split.recent, split.reference) <= alpha / len(splits):

@@ -44,8 +44,9 @@ Finish = Literal["stop", "length", "refused"]
 class AnswerBuilder:
     """Collects an answer from its pieces; a whole answer is one piece.
 
-    `finish` is None until the vendor has sent the end of the answer. `vendor_state` is data that must be sent back to
-    this vendor with the message.
+    `calls` are the tool calls by their place in the answer. `finish` is None until the vendor has sent the end of the
+    answer. `vendor_state` is data that must be sent back to this vendor with the message. `part` counts the memory of
+    the texts, if that is limited; it raises `ProviderFailure` if they are too large.
     """
 
     text: list[str] = field(default_factory=list)
@@ -57,7 +58,6 @@ class AnswerBuilder:
     vendor_state: VendorState = field(default_factory=dict)
     reported_model: str = ""
     part: AnswerPart | None = None
-    """Counts the memory of the texts."""
     _characters: int = 0
     _bytes: int = 0
     _elements: int = 0

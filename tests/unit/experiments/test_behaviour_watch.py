@@ -182,7 +182,7 @@ def test_the_bound_is_divided_by_all_comparisons_of_a_month() -> None:
         max(sum(run % runs == 0 for run in range(first, first + MONTH)) for first in range(30)) for runs in BLOCKS
     ]
     for cases in (1, 10):
-        total = sum(count * cases * level(size, cases) for size, count in enumerate(compared))
+        total = sum(count * cases * level(index, cases) for index, count in enumerate(compared))
         assert total == pytest.approx(ALPHA)
 
 

@@ -10,7 +10,8 @@ from app.replay.tables import words
 SQL_TEXT = re.compile(
     r"'(?:[^']|'')*+'|\"[^\"]*+\"|`[^`]*+`|--(?:[^\S\n\r][^\n\r]*+|(?=[\n\r])|\Z)|(?s:/\*.*?(?:\*/|\Z))"
 )
-_TEXT_OR_BRACKETS = re.compile(rf"{SQL_TEXT.pattern}|\[[^\]]*+\]")
+# Brackets without an end reach to that of the text: a search from each of many open ones would be quadratic.
+_TEXT_OR_BRACKETS = re.compile(rf"{SQL_TEXT.pattern}|\[[^\]]*+(?:\]|\Z)")
 _QUOTES = "'\"`"
 _LINE = re.compile(r"[\n\r]")
 _BEGINS_COMMENT = re.compile("--|//|#")  # in some databases only
@@ -120,7 +121,12 @@ def _is_doubtful(token: str, after: str) -> bool:
     if token.startswith("/*"):
         return "/*" in token[2:] or token.startswith(("/*!", "/*M!"))
     if token[0] == "[":
-        return any(token.count(quote) % 2 for quote in _QUOTES) or any(begin in token for begin in ("--", "/*", "#"))
+        is_open = not token.endswith("]")
+        return (
+            is_open
+            or any(token.count(quote) % 2 for quote in _QUOTES)
+            or any(begin in token for begin in ("--", "/*", "#"))
+        )
     if token[0] == "`" and any(sign in token for sign in "'\";"):
         return True
     return token[0] in _QUOTES and (after in ("_", "$", *_QUOTES) or after.isalnum())

@@ -211,6 +211,7 @@ def test_a_statement_that_selects_reads(statement: str) -> None:
         "-- select",
         "DELETE FROM users",
         "SELECT 1; DROP TABLE users",
+        "SELECT 1 FROM [users",
         "WITH gone AS (DELETE FROM users RETURNING *) SELECT * FROM gone",
         "SELECT * INTO copies FROM users",
         "SELECT * FROM users FOR UPDATE",

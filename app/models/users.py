@@ -45,7 +45,7 @@ def replace_password(connection: Connection, user: User, password_hash: str) -> 
 
 
 Kind = Literal["session", "link", "reset"]
-"""A browser's session; a link that signs in; a link that signs in with a new password, which replaces all of these."""
+"""A browser's session; a link that signs in; a link that sets a new password, which ends all of the three."""
 
 sign_ins = new_table(
     "sign_ins",

@@ -20,16 +20,22 @@ from app.services.experiments.replayed_experiment import ReplayedExperiment, Wan
 from app.services.replays.frozen import FrozenCase
 from app.values.structs import convert
 
+# The arm of the first mutant; the next mutants have the next arms.
 FIRST_MUTANT = FIRST_MODEL
 ALPHA, DETECT = 0.05, 0.5
 """The `alpha` of the `Design` of a guard map, and its default `detect`."""
 REPLAYS_DEFAULT = 2_000
+"""Replays that a map may play if its request names no other number."""
 CASES_KEPT = 20
 """Test cases that a decided sentence names."""
 
 
 class PlannedMutant(msgspec.Struct, frozen=True):
-    """A mutant; `first` has the indexes of the test cases that are played first, the others follow in their order."""
+    """A mutant: in the text, `by` replaces the characters from `begin` to `end`, which belong to a sentence.
+
+    `sentence` is the sentence's number. `first` has the indexes of the test cases that are played first; the others
+    follow in their order.
+    """
 
     sentence: int
     operator: Operator
@@ -48,7 +54,10 @@ class PlannedMutant(msgspec.Struct, frozen=True):
 
 
 class DecidedSentence(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a guard map found about a sentence; `mutant` counts all mutants of the map, `cases` are its test cases."""
+    """What a guard map found about a sentence: a `SentenceDecision` with the indexes of the map.
+
+    `mutant` is an index of `MapPlan.mutants`, `cases` has at most `CASES_KEPT` indexes of the map's test cases.
+    """
 
     state: State
     mutant: int | None = None
@@ -93,7 +102,7 @@ class MapParameters(Parameters, frozen=True, rename="camel"):
 
 
 def question_of(row: ExperimentRow | None) -> MutantQuestion | None:
-    """Return what a model is or was asked for mutants of a map; None without one."""
+    """Return the progress of asking a model for mutants of a map; None if no model was to be asked."""
     return convert(row.design, MapParameters).question if row and row.kind == "guard_map" else None
 
 
@@ -179,7 +188,7 @@ class ReplayedMap(ReplayedExperiment):
 
     @cached_property
     def never_passed(self) -> str | None:
-        """The sentence about the test cases that the text itself never passes; None without any."""
+        """What a page states about the test cases that the unchanged text never passes; None if there are none."""
         least, cases = self.plan.parameters.repeats.min, self.plan.cases
         trials = [self.trials_of(BASELINE, case) for case in cases]
         never = sum(len(rows) >= least and all(row.status != "passed" for row in rows) for rows in trials)
@@ -221,6 +230,7 @@ class ReplayedMap(ReplayedExperiment):
         return MapAssessment(Decided(sentences), order[: max(0, min(most, room))], frozenset(stopped))
 
     def _stored(self, mutants: Sequence[int], decision: SentenceDecision) -> DecidedSentence:
+        """Return a decision with the indexes of the map; the decision counts only the sentence's `mutants`."""
         failed = None if decision.mutant is None else mutants[decision.mutant]
         order = self._order(mutants[decision.mutant or 0])
         cases = tuple(order[case] for case in decision.cases[:CASES_KEPT])
@@ -245,7 +255,7 @@ class ReplayedMap(ReplayedExperiment):
         return self.plan.mutants[index].order(len(self.plan.cases))
 
     def _answers(self, arm: int, case: FrozenCase) -> set[str | int]:
-        """Return the digests of passing answers. One that is not known equals no other."""
+        """Return the digests of passing answers; without one, the replay's id, which equals the digest of no other."""
         return {
             row.answers_digest or row.replay_id
             for row in self.by_series.get(self.plan.series(arm, case), ())
@@ -253,7 +263,10 @@ class ReplayedMap(ReplayedExperiment):
         }
 
     def _series(self, mutants: Sequence[int], decision: SentenceDecision) -> Iterator[tuple[Series, int]]:
-        """Yield each series that a decision needs, with the number of trials that it needs of it."""
+        """Yield each series that an open decision on a sentence needs, with the number of trials that it needs of it.
+
+        `mutants` are the indexes of the sentence's mutants.
+        """
         for want in decision.wanted:
             index = mutants[want.mutant]
             case = self.plan.cases[self._order(index)[want.case]]

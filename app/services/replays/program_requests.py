@@ -31,7 +31,7 @@ from app.services.replays.program_calls import Exchange, ExchangeOver, LiveProgr
 from app.services.replays.program_memory import ProgramMemory
 from app.services.replays.program_store import BUSY, NO_TURN, ChangedMeanwhile, ProgramStore
 from app.services.replays.program_tools import ToolLookup, ToolResult
-from app.services.replays.program_upstream import ProgramRequest, Upstream, model_of, snapshots_of
+from app.services.replays.program_upstream import ProgramRequest, Upstream, model_of, models_by_other_name
 from app.timestamps import Now
 from app.values.budget import WorkBudget
 
@@ -143,7 +143,7 @@ class ProgramRequests:
             named = {"organization_id": row.organization_id}
             rows = language_models.find_models_named(connection, name=request.model, **named)
             if not rows:
-                rows = snapshots_of(language_models.list_models(connection, **named), request.model)
+                rows = models_by_other_name(language_models.list_models(connection, **named), request.model)
             prices = self.prices.book(connection, project_id=row.project_id)
         known = model_of(rows, request.wire)
         upstream = Upstream(row.organization_id, known, prices, self.providers, self.credentials, self.call_timeout_s)

@@ -110,7 +110,7 @@ def model_of(rows: Sequence[LanguageModel], wire: PassingWire) -> LanguageModel 
     return usable
 
 
-def snapshots_of(rows: Iterable[LanguageModel], name: str) -> list[LanguageModel]:
-    """Return the models of which `name` is a snapshot, such as gpt-4o of gpt-4o-2024-11-20."""
+def models_by_other_name(rows: Iterable[LanguageModel], name: str) -> list[LanguageModel]:
+    """Return the models that `name` may be another name of, such as gpt-4o for gpt-4o-2024-11-20."""
     keys = keys_of(name)
     return [row for row in rows if key_of(row.name) in keys]

@@ -17,7 +17,7 @@ GENAI_VERSION = "gen_ai.prompt.version"
 
 RESPONSE_ID = "gen_ai.response.id"
 """The id that the vendor gave the response of a model call."""
-TOOL_CALL_ID_KEYS = ("gen_ai.tool.call.id", "tool_call.id", "tool.id", "ai.toolCall.id")
+TOOL_CALL_ID_KEYS = ("gen_ai.tool.call.id", "tool_call.id", "tool.id", "ai.toolCall.id", "tool.call_id")
 """The id that the model gave its call of a tool."""
 
 CONVERSATION_KEYS = (
@@ -46,6 +46,12 @@ CONVERSATION_KEYS = (
     "conversation.id",
     "conversation_id",
     "langwatch.thread.id",
+    "judgment.session_id",
+    "confident.trace.thread_id",
+    "netra.session_id",
+    "microsoft.session.id",
+    "fastaiagent.thread.id",
+    "cloudflare.agents.session.id",
 )
 """The best first: it counts wherever in a trace it is."""
 USER_KEYS = (
@@ -61,6 +67,9 @@ USER_KEYS = (
     "mastra.metadata.resourceId",
     "trpc.go.agent.runner.user_id",
     "langwatch.user.id",
+    "judgment.customer_user_id",
+    "confident.trace.user_id",
+    "netra.user_id",
 )
 _CONVERSATION_NAMES, _USER_NAMES = frozenset(CONVERSATION_KEYS), frozenset(USER_KEYS)
 MAX_PROMPT_NAME = 128

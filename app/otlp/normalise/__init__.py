@@ -20,6 +20,7 @@ from app.otlp.normalise.frameworks import (
     FutureAGI,
     GeminiCLI,
     Mastra,
+    OtherWords,
     PlainWords,
     Sentry,
     SpanKind,
@@ -67,6 +68,7 @@ CONVENTIONS: tuple[Convention, ...] = (
     BareChat(),
     NamedTool(),
     GenAIEvents(),
+    OtherWords(),
     PlainWords(),
 )
 _KNOWN = known_names(CONVENTIONS)
@@ -100,16 +102,19 @@ class Normalised:
 
     def __init__(self, span: SpanView) -> None:
         self.span = span
-        self._readers = _readers(_KNOWN.intersection(span.attributes))
-        for read, convention in self._readers["operation"]:
-            if operation := _answer(read, span):
-                self.operation, self.convention = operation, convention
-                break
+        self._read_operation()
         self.names_user = self._readers.names_user
         self.is_chat = self.operation in MODEL_CALLS
         self.is_tool = self.operation == TOOL
         self.is_agent = self.operation in AGENTS
         self.is_pipeline = self.operation in PIPELINES
+
+    def _read_operation(self) -> None:
+        self._readers = _readers(_KNOWN.intersection(self.span.attributes))
+        for read, convention in self._readers["operation"]:
+            if operation := _answer(read, self.span):
+                self.operation, self.convention = operation, convention
+                break
 
     def _first(self, fact: str) -> Any:
         span = self.span

@@ -195,7 +195,7 @@ class Sentry(Convention):
         return (NormalisedMessage("assistant", text, calls),) if text or calls else None
 
     def definitions(self, span: SpanView) -> list[Any] | None:
-        tools = json_container(span.first("gen_ai.request.available_tools"))
+        tools = json_container(span.first("gen_ai.request.available_tools", "gen_ai.request.tools"))
         return tools if isinstance(tools, list) and tools else None
 
 
@@ -275,6 +275,30 @@ class PlainWords(Convention):
         return tools if isinstance(tools, list) and tools else None
 
 
+class OtherWords(Convention):
+    """Words in attributes that look like the conventions', which do not have them.
+
+    any-agent writes each call of an output as `{tool.name, tool.args}`. Sources: https://github.com/mozilla-ai/any-agent,
+    https://github.com/fastaifoundry/fastaiagent-sdk and https://github.com/aevatarAI/aevatar
+    """
+
+    name = "other_words"
+    input_keys = ("gen_ai.request.input", "gen_ai.input")
+    output_keys = ("gen_ai.response.content", "gen_ai.response.output", "gen_ai.output")
+    markers = frozenset({*input_keys, *output_keys})
+    plain_text = True
+
+    def output_messages(self, span: SpanView) -> Messages | None:
+        output = json_container(span.first(*self.output_keys))
+        named = output if isinstance(output, list) else ()
+        calls = [{"name": call["tool.name"], "args": call.get("tool.args")} for call in named if _is_named(call)]
+        return read_messages([{"role": "assistant", "tool_calls": calls}]) if calls else super().output_messages(span)
+
+
+def _is_named(call: Any) -> bool:
+    return isinstance(call, dict) and "tool.name" in call
+
+
 class BareChat(Convention):
     """A span with a model and messages but no operation: the common conventions without the operation's name.
 
@@ -284,7 +308,11 @@ class BareChat(Convention):
     name = "gen_ai.bare_chat"
     input_keys = ("traceloop.entity.input",)
     output_keys = ("traceloop.entity.output",)
-    markers = frozenset({"gen_ai.input.messages", "gen_ai.output.messages", *input_keys, *output_keys, *Whole.markers})
+    markers = frozenset(
+        {"gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.response.content"}.union(
+            Sentry.markers, input_keys, output_keys, Whole.markers
+        )
+    )
 
     def operation(self, span: SpanView) -> str | None:
         return CHAT if span.text("gen_ai.request.model", "gen_ai.response.model") else None

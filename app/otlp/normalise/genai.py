@@ -6,29 +6,31 @@ from collections.abc import Callable
 from typing import Any
 
 from app.otlp.names import RESPONSE_ID
-from app.otlp.normalise.convention import CHAT, TOOL, Convention, Event, SpanView, ToolUse
+from app.otlp.normalise.convention import TOOL, Convention, Event, SpanView, ToolUse
 from app.otlp.normalise.flat import read_lines, read_prompt
 from app.otlp.normalise.messages import Memo, Messages, read_messages, read_text
+from app.otlp.normalise.operations import OPERATIONS, operation_named
 from app.otlp.normalise.roles import role_of_event
 from app.otlp.normalise.toolio import plain_arguments, recorded_arguments, recorded_result, result_in_block
 from app.values.json import json_container, json_or_text
 
 # The conventions' own name first, then what libraries used before there was one.
-_ARGUMENTS = ("gen_ai.tool.call.arguments", "gen_ai.tool.arguments", "gen_ai.tool.input")
-_RESULTS = ("gen_ai.tool.call.result", "gen_ai.tool.result", "gen_ai.tool.output", "gen_ai.tool.message")
+_ARGUMENTS = (
+    *("gen_ai.tool.call.arguments", "gen_ai.tool.arguments", "gen_ai.tool.input"),
+    *("gen_ai.tool.args", "gen_ai.tool.call.input"),
+)
+_RESULTS = (
+    *("gen_ai.tool.call.result", "gen_ai.tool.result", "gen_ai.tool.output", "gen_ai.tool.message"),
+    "gen_ai.tool.call.output",
+)
 _DEFINITIONS = ("gen_ai.tool.definitions", "gen_ai.agent.tools", "gen_ai.request.tool.definitions")
+# What a span has besides the name of a tool, if it runs the tool.
+_TOOL_INPUTS = ("tool.args", "tool.arguments", "tool.input")
+_TOOL_OUTPUTS = ("tool.result", "tool.output")
 OPENINFERENCE = "openinference.span.kind"
 _TOOL_SPAN = "execute_tool "
 _ITEMS_AS_TEXT = "@traceloop/instrumentation-openai"
 _LINES_AS_TEXT = "openlit"
-ALIASES = {
-    "chat.completions": CHAT,
-    "text.completions": "text_completion",
-    **dict.fromkeys(("completion", "acompletion", "responses", "aresponses", "anthropic_messages"), CHAT),
-    "atext_completion": "text_completion",
-    **dict.fromkeys(("embedding", "aembedding"), "embeddings"),
-}
-"""What Semantic Kernel and LiteLLM, which names its own functions, call the conventions' operations."""
 
 
 class GenAI(Convention):
@@ -64,7 +66,9 @@ class GenAI(Convention):
 
     def operation(self, span: SpanView) -> str | None:
         named = span.attributes.get("gen_ai.operation.name")
-        return ALIASES.get(named, named) if isinstance(named, str) and named else None
+        if not isinstance(named, str) or not named:
+            return None
+        return named if named in OPERATIONS else operation_named(named)
 
     def tool(self, span: SpanView) -> ToolUse | None:
         # OpenLLMetry copies what its wrappers of functions record to the conventions' names.
@@ -108,18 +112,29 @@ class NamedTool(Convention):
 
 
 class BareTool(Convention):
-    """A span that names a tool but no operation is a tool's execution (older libraries name none)."""
+    """A span that names a tool but no operation is a tool's execution (older libraries name none).
+
+    Koog writes its arguments and result under OpenInference's names, Netra and any-agent under shorter ones.
+    """
 
     name = "gen_ai.bare_tool"
-    markers = frozenset({"gen_ai.tool.name"})
+    markers = frozenset({"gen_ai.tool.name", *_TOOL_INPUTS, *_TOOL_OUTPUTS})
 
     def operation(self, span: SpanView) -> str | None:
-        return TOOL
+        return TOOL if self._named(span) else None
 
     def tool(self, span: SpanView) -> ToolUse | None:
-        """Return what is under OpenInference's names, which Koog writes without its kinds."""
-        arguments, result = span.first("input.value"), span.first("output.value")
-        return ToolUse(None, None, recorded_arguments(arguments), recorded_result(result))
+        if not (name := self._named(span)):
+            return None
+        arguments = span.first("input.value", *_TOOL_INPUTS)
+        result = span.first("output.value", *_TOOL_OUTPUTS, "gen_ai.output")
+        if "gen_ai.operation.name" not in span.attributes:  # else they may have more around the tool's own
+            arguments = span.first("input") if arguments is None else arguments
+            result = span.first("output") if result is None else result
+        return ToolUse(name, span.text("tool.call_id"), recorded_arguments(arguments), recorded_result(result))
+
+    def _named(self, span: SpanView) -> str | None:
+        return span.text("gen_ai.tool.name", "tool.name")
 
 
 DETAILS = ("gen_ai.client.inference.operation.details", "gen_ai.client.inference.operation_details")

@@ -19,6 +19,7 @@ from app.otlp.normalise.media import Media, transcript_of
 from app.otlp.normalise.parts import REASONING, ContentParts, read_parts, read_segments
 from app.otlp.normalise.responses import (
     RESPONSE_KINDS,
+    RESPONSE_WRAPPERS,
     ToolResponse,
     answers_a_call,
     read_tool_message,
@@ -293,7 +294,9 @@ def _content(item: dict[str, Any]) -> Any:
         return item
     if (content := item.get("parts")) is not None:
         return content
-    return item.get("content", item if "text" in item or "type" in item else None)
+    if (content := item.get("content")) is not None or "content" in item:
+        return content
+    return item if "text" in item or "type" in item or not RESPONSE_WRAPPERS.isdisjoint(item) else None
 
 
 def _role_of_item(item: dict[str, Any]) -> str | None:

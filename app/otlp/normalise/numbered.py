@@ -8,9 +8,10 @@ from typing import Any
 
 from app.otlp.normalise.convention import AGENT, CHAT, TOOL, Convention, SpanView, ToolUse
 from app.otlp.normalise.flat import read_prompt, with_fields
-from app.otlp.normalise.genai import ALIASES, OPENINFERENCE
+from app.otlp.normalise.genai import OPENINFERENCE
 from app.otlp.normalise.hidden import is_hidden
 from app.otlp.normalise.messages import Messages, NormalisedMessage, read_messages, read_text
+from app.otlp.normalise.operations import operation_named
 from app.otlp.normalise.roles import is_role
 from app.otlp.normalise.toolio import (
     offered_in,
@@ -21,9 +22,11 @@ from app.otlp.normalise.toolio import (
 )
 from app.values.json import json_container, json_or_text
 
-# Names of instrumentations. The second one reports the pieces of a stream as separate completions.
+# Names of instrumentations. The second one reports the pieces of a stream as separate completions, and the third one
+# the JSON of each content (https://github.com/JetBrains/tracy).
 DSPY = "openinference.instrumentation.dspy"
 _IN_PIECES = "opentelemetry.instrumentation.replicate"
+_TEXTS_IN_JSON = "tracy"
 _INDEX_DIGITS = 5
 # What lies deeper in a key stays one name: no convention goes half as deep.
 _LEVELS = 16
@@ -62,6 +65,9 @@ class Indexed(Convention):
             return _joined_pieces(gather(span.attributes, "gen_ai.completion."))
         return _messages(span, ("gen_ai.completion.", "llm.completions."), "assistant")
 
+    def definitions(self, span: SpanView) -> list[Any] | None:
+        return _offered(span, ("gen_ai.tool.", "gen_ai.request.tools."))
+
     def tool(self, span: SpanView) -> ToolUse | None:
         """Return the tool of a span of Eino: its arguments are the first prompt, its result the first completion."""
         arguments, result = (span.first(f"gen_ai.{side}.0.content") for side in ("prompt", "completion"))
@@ -88,8 +94,32 @@ class Whole(Convention):
 def _messages(span: SpanView, prefixes: tuple[str, ...], role: str) -> Messages | None:
     for prefix in prefixes:
         if entries := gather(span.attributes, prefix):
-            return read_messages([_named_by_role(entry) for entry in entries], role)
+            entries = _decoded(entries) if span.scope == _TEXTS_IN_JSON else entries
+            return read_messages([_named_by_role(_with_calls(entry)) for entry in entries], role)
     return None
+
+
+def _decoded(entries: list[Any]) -> list[Any]:
+    """Return messages with each content out of its JSON."""
+    return [
+        entry | {"content": json_or_text(entry.get("content"))} if isinstance(entry, dict) else entry
+        for entry in entries
+    ]
+
+
+def _with_calls(entry: Any) -> Any:
+    """Return a message with the calls that Tracy has below `tool`, or the item of a call from names with a prefix."""
+    if not isinstance(entry, dict):
+        return entry
+    if (kind := entry.get("tool_call_type")) is not None:
+        fields = {name: entry.get(f"tool_{name}") for name in ("call_id", "name", "arguments")}
+        return {"type": kind, "output": entry.get("output"), **fields}
+    tools = entry.get("tool")
+    if not isinstance(tools, dict | list):
+        return entry
+    calls = _dicts(tools if isinstance(tools, list) else [tools])
+    message = {name: entry[name] for name in ("role", "content", "finish_reason") if name in entry}
+    return message | {"tool_calls": [call | {"id": _deep(call, "call", "id"), "type": "function"} for call in calls]}
 
 
 def _joined_pieces(entries: list[Any]) -> Messages | None:
@@ -241,7 +271,8 @@ def _answer(span: SpanView) -> Any:
 
 def _numbered(attributes: Mapping[str, Any], prefixes: tuple[str, ...], role: str) -> Messages | None:
     listed = next(filter(None, (_dicts(gather(attributes, prefix)) for prefix in prefixes)), [])
-    entries = [entry["message"] for entry in listed if isinstance(entry.get("message"), dict)]
+    # agentgateway's example for Phoenix has no `message` in the names of an output.
+    entries = [inner for entry in listed if isinstance(inner := entry.get("message", entry), dict)]
     return read_messages([_message(entry) for entry in entries], role) if entries else None
 
 
@@ -312,7 +343,7 @@ class OpenLLMetry(Convention):
         if kind is not None:
             return _TRACELOOP_KINDS.get(kind, kind)
         request = span.text("llm.request.type")
-        return None if request is None else _REQUESTS.get(request) or ALIASES.get(request, request)
+        return None if request is None else _REQUESTS.get(request) or operation_named(request)
 
     def tool(self, span: SpanView) -> ToolUse | None:
         if not _runs_a_tool(span):
@@ -327,8 +358,12 @@ class OpenLLMetry(Convention):
         )
 
     def definitions(self, span: SpanView) -> list[Any] | None:
-        functions = _dicts(gather(span.attributes, "llm.request.functions."))
-        return [_definition(function) for function in functions if function.get("name")] or None
+        return _offered(span, ("llm.request.functions.",))
+
+
+def _offered(span: SpanView, prefixes: tuple[str, ...]) -> list[Any] | None:
+    functions = [function for prefix in prefixes for function in _dicts(gather(span.attributes, prefix))]
+    return [_definition(function) for function in functions if function.get("name")] or None
 
 
 def _runs_a_tool(span: SpanView) -> bool:

@@ -45,6 +45,7 @@ _CACHE_WRITE = (
     "gen_ai.usage.cache_write_tokens",
     "gen_ai.usage.cache_creation_tokens",
     "gen_ai.usage.input_tokens.cache_creation",
+    "gen_ai.usage.input_tokens.cache_write",
     "gen_ai.usage.details.cache_write_tokens",
     "gen_ai.usage.details.cache_creation_input_tokens",
     "gen_ai.usage.prompt_tokens_details.cache_write",
@@ -175,13 +176,23 @@ def counts_of(span: SpanView, prompt: int, completion: int) -> TokenCounts:
         return TokenCounts(prompt, completion)
     total = span.count(*_TOTAL) or _count(chain.from_iterable(map(_groups, usages)), _TOTALS_IN_OBJECTS)
     spare = max(0, (total or 0) - prompt - completion)
-    if cached and (cached > prompt or spare >= cached or _is_counted(_usages(span, named), _UNCACHED, prompt)):
+    if cached and (
+        cached > prompt
+        or spare >= cached
+        or _is_counted(_usages(span, named), _UNCACHED, prompt)
+        or _is_without_cache(span, prompt)
+    ):
         prompt, spare = prompt + cached, spare - cached
     if reasoning and (
         reasoning > completion or spare >= reasoning or _is_counted(_usages(span, named), _WITHOUT_THOUGHTS, completion)
     ):
         completion += reasoning
     return TokenCounts(min(prompt, COUNT_MAX), min(completion, COUNT_MAX), read, write, reasoning)
+
+
+def _is_without_cache(span: SpanView, prompt: int) -> bool:
+    """Return whether the count has Claude Code's short name, by which it leaves out what the cache has."""
+    return "cache_read_tokens" in span.attributes and span.count("input_tokens") == prompt
 
 
 def _usages(span: SpanView, named: Container[str]) -> list[Mapping[str, Any]]:

@@ -33,6 +33,8 @@ def recorded_arguments(value: Any) -> Any:
         return inputs if isinstance(inputs, dict) else recorded_arguments(arguments["input_str"])
     if isinstance(arguments.get("arguments"), dict) and "tool_name" in arguments:
         return arguments["arguments"]
+    if arguments.keys() == {"input", "messages"}:  # orq.ai, which makes a message of them, too
+        return recorded_arguments(arguments["input"])
     return _printed(arguments["input"]) or arguments if arguments.keys() == {"input"} else arguments
 
 

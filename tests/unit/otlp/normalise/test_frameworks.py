@@ -92,9 +92,7 @@ def test_sentry_s_calls_of_another_form_never_hide_the_text(calls: str) -> None:
     assert normal(recorded).output_messages == (NormalisedMessage("assistant", "Hello"),)
 
 
-@pytest.mark.parametrize(
-    ("operation", "kind"), [("llm_call", "chat"), ("tool_call", "execute_tool"), ("user_prompt", "invoke_agent")]
-)
+@pytest.mark.parametrize(("operation", "kind"), [("agent_call", "invoke_agent"), ("user_prompt", "invoke_agent")])
 def test_gemini_cli_has_its_own_operations(operation: str, kind: str) -> None:
     assert normal({"gen_ai.agent.name": "gemini-cli", "gen_ai.operation.name": operation}).operation == kind
     assert normal({"gen_ai.agent.name": "other", "gen_ai.operation.name": operation}).operation == operation
@@ -137,3 +135,52 @@ def test_plain_input_and_output_are_the_words_of_a_model_call_without_others(ask
     assert call.definitions == [{"name": "t"}]
     named = normal(recorded | {"gen_ai.output.messages": '[{"role": "assistant", "content": "Other"}]'})
     assert named.output_messages == (NormalisedMessage("assistant", "Other"),)
+
+
+@pytest.mark.parametrize("key", ["gen_ai.response.content", "gen_ai.response.output", "gen_ai.output"])
+def test_words_are_read_in_attributes_that_the_conventions_lack(key: str) -> None:
+    span = normal({"gen_ai.operation.name": "chat", "gen_ai.request.input": "Hi", key: "Hello"})
+
+    assert span.input_messages == (NormalisedMessage("user", "Hi"),)
+    assert span.output_messages == (NormalisedMessage("assistant", "Hello"),)
+
+
+def test_an_output_may_be_calls_by_their_names() -> None:
+    calls = [{"tool.name": "t", "tool.args": '{"a": 1}'}, {"tool.name": "u", "tool.args": {"a": 1}}, 7]
+
+    recorded = {"gen_ai.operation.name": "call_llm", "gen_ai.output": json.dumps(calls)}
+
+    expected = (ToolCall("", "t", {"a": 1}), ToolCall("", "u", {"a": 1}))
+    assert [message.calls for message in normal(recorded).output_messages or ()] == [expected]
+
+
+@pytest.mark.parametrize("key", ["gen_ai.request.messages", "gen_ai.response.content", "gen_ai.response.text"])
+def test_a_model_with_words_is_a_model_call(key: str) -> None:
+    assert normal({"gen_ai.request.model": "m", key: "[]"}).is_chat
+    assert not normal({"gen_ai.request.model": "m"}).operation
+
+
+@pytest.mark.parametrize("ends", [("args", "result"), ("arguments", "output"), ("input", "result")])
+def test_a_span_with_what_a_tool_was_given_is_a_tool(ends: tuple[str, str]) -> None:
+    given, result = ends
+
+    span = normal({"tool.name": "t", "tool.call_id": "c", f"tool.{given}": '{"a": 1}', f"tool.{result}": "2"})
+
+    assert (span.operation, span.recorded_id) == ("execute_tool", "c")
+    assert span.tool == ToolUse("t", "c", {"a": 1}, 2)
+    assert not normal({"tool.name": "t", "tool.status": "ok"}).operation
+    assert not normal({f"tool.{given}": "1"}).operation
+
+
+def test_a_tool_without_an_operation_has_plain_names_of_input_and_output() -> None:
+    recorded = {"gen_ai.tool.name": "t", "input": '{"a": 1}', "output": "2"}
+
+    assert normal(recorded).tool == ToolUse("t", None, {"a": 1}, 2)
+    assert normal(recorded | {"gen_ai.operation.name": "execute_tool"}).tool == ToolUse("t")
+
+
+def test_arguments_beside_a_message_of_them_are_the_input() -> None:
+    prompt = {"messages": [{"role": "user", "content": '{"a": 1}'}], "input": '{"a": 1}'}
+    recorded = {"langsmith.span.kind": "tool", "gen_ai.operation.name": "tool", "gen_ai.prompt": json.dumps(prompt)}
+
+    assert normal(recorded, name="t").tool == ToolUse("t", None, {"a": 1})

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from app.chat import ToolCall
 from app.otlp.normalise import Normalised, NormalisedMessage, SpanView
 from tests.support.normalized_spans import normal
 
@@ -83,3 +84,79 @@ def test_the_plain_output_of_a_failed_call_is_its_error(attributes: dict[str, An
 
     assert outputs(failed=True) is None
     assert outputs(failed=False) == (NormalisedMessage("assistant", "too many requests"),)
+
+
+def test_an_output_may_lack_message_in_its_names() -> None:
+    numbered = {"llm.output_messages.0.role": "assistant", "llm.output_messages.0.content": "Hello"}
+
+    assert normal(LLM | numbered).output_messages == (NormalisedMessage("assistant", "Hello"),)
+
+
+CALLED = (NormalisedMessage("assistant", None, (ToolCall("c", "look", {"a": 1}),)),)
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"tool.0.call.id": "c", "tool.0.name": "look", "tool.0.arguments": '{"a": 1}'},
+        {"tool.call.id": "c", "tool.name": "look", "tool.arguments": '{"a": 1}', "type": "tool_use"},
+        {"tool_call_type": "function_call", "tool_id": "f", "tool_call_id": "c", "tool_name": "look"}
+        | {"tool_arguments": '{"a": 1}'},
+    ],
+)
+def test_calls_of_completions_are_read_below_tool(attributes: dict[str, Any]) -> None:
+    recorded = {f"gen_ai.completion.0.{name}": value for name, value in attributes.items()}
+
+    assert (
+        normal({"gen_ai.operation.name": "chat"} | recorded | {"gen_ai.completion.0.role": "assistant"}).output_messages
+        == CALLED
+    )
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"tool_call_type": "function_call_output", "tool_call_id": "c", "output": '{"sky": "rain"}'},
+        {"role": "user", "function_response.name": "look", "function_response.id": "c"}
+        | {"function_response.result": '{"sky": "rain"}'},
+    ],
+)
+def test_results_of_prompts_are_read_by_the_names_of_their_vendor(attributes: dict[str, Any]) -> None:
+    recorded = {f"gen_ai.prompt.0.{name}": value for name, value in attributes.items()}
+
+    messages = (
+        normal(
+            {"gen_ai.operation.name": "chat", "gen_ai.prompt.1.role": "user", "gen_ai.completion.0.role": ""} | recorded
+        ).input_messages
+        or ()
+    )
+
+    assert [(found.call_id, found.result) for message in messages for found in message.responses] == [
+        ("c", {"sky": "rain"})
+    ]
+
+
+@pytest.mark.parametrize(("scope", "text"), [("tracy", "7"), ("other", '"7"')])
+def test_only_tracy_records_the_json_of_each_content(scope: str, text: str) -> None:
+    recorded = {"gen_ai.completion.0.role": "assistant", "gen_ai.completion.0.content": '"7"'}
+
+    assert normal(recorded, scope=scope).output_messages == (NormalisedMessage("assistant", text),)
+
+
+def test_the_content_null_of_tracy_is_no_text() -> None:
+    recorded = {"gen_ai.completion.0.role": "assistant", "gen_ai.completion.0.content": "null"}
+
+    assert [message.text for message in normal(recorded, scope="tracy").output_messages or ()] == [None]
+
+
+@pytest.mark.parametrize("prefix", ["gen_ai.tool", "gen_ai.request.tools"])
+def test_tools_are_offered_in_numbered_attributes(prefix: str) -> None:
+    recorded = {
+        f"{prefix}.0.name": "look",
+        f"{prefix}.0.parameters": '{"type": "object"}',
+        "gen_ai.prompt.0.role": "user",
+    }
+
+    assert normal(recorded | {"gen_ai.tool.name": "look"}).definitions == [
+        {"name": "look", "parameters": {"type": "object"}}
+    ]

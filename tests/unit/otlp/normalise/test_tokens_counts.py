@@ -77,6 +77,7 @@ READ_NAMES = [
 WRITTEN_NAMES = [
     "agentscope.usage.cache_creation_input_tokens",
     "gen_ai.usage.input_tokens.cache_creation",
+    "gen_ai.usage.input_tokens.cache_write",
     "gen_ai.usage.cache_creation.input_tokens",
     "gen_ai.usage.cache_write.input_tokens",
     "gen_ai.usage.cache_creation_input_tokens",
@@ -118,6 +119,13 @@ def test_each_name_of_a_part_is_read(name: str, counts: TokenCounts) -> None:
     assert counts_of(view({name: 8}), 100, 20) == counts
     assert counts_of(view({name: "8"}), 100, 20) == counts
     assert counts_of(view({name: "many"}), 100, 20) == TokenCounts(100, 20)
+
+
+@pytest.mark.parametrize(("short", "prompt"), [(100, 130), (130, 100), (None, 100)])
+def test_a_count_with_claude_code_s_short_name_leaves_out_what_the_cache_has(short: int | None, prompt: int) -> None:
+    attributes = {"input_tokens": short, "cache_read_tokens": 20, "cache_creation_tokens": 10}
+
+    assert counts_of(view(attributes), 100, 5) == TokenCounts(prompt, 5, 20, 10)
 
 
 def test_the_table_has_all_names_that_are_read() -> None:

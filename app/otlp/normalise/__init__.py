@@ -33,6 +33,8 @@ from app.otlp.normalise.livekit import LiveKit
 from app.otlp.normalise.messages import Messages, NormalisedMessage, QuestionMemo, first_user_text, own_words_at
 from app.otlp.normalise.modalities import ModalityTokens, modality_tokens
 from app.otlp.normalise.numbered import DSPY, Indexed, OpenInference, OpenLLMetry, Whole
+from app.otlp.normalise.operations import OPERATIONS
+from app.otlp.normalise.own_names import OWN_NAMES, in_common_names
 from app.otlp.normalise.platforms import PLATFORMS
 from app.otlp.normalise.readers import Read, Readers, known_names
 from app.otlp.normalise.responses import ToolResponse
@@ -70,6 +72,7 @@ CONVENTIONS: tuple[Convention, ...] = (
     GenAIEvents(),
     OtherWords(),
     PlainWords(),
+    OWN_NAMES,
 )
 _KNOWN = known_names(CONVENTIONS)
 # The last two are of live sessions, in which both sides speak: the conventions have changed the name.
@@ -103,6 +106,11 @@ class Normalised:
     def __init__(self, span: SpanView) -> None:
         self.span = span
         self._read_operation()
+        if (not self.operation or (self.convention == "gen_ai" and self.operation not in OPERATIONS)) and (
+            renamed := in_common_names(span)
+        ):
+            self.span = renamed
+            self._read_operation()
         self.names_user = self._readers.names_user
         self.is_chat = self.operation in MODEL_CALLS
         self.is_tool = self.operation == TOOL

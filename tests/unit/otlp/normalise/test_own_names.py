@@ -1,4 +1,4 @@
-"""Spans whose names only their library has."""
+"""Spans in names that only their library has."""
 
 from __future__ import annotations
 

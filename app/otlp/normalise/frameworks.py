@@ -289,7 +289,8 @@ class OtherWords(Convention):
     plain_text = True
 
     def output_messages(self, span: SpanView) -> Messages | None:
-        output = json_container(span.first(*self.output_keys))
+        # A text may look like calls: a model may repeat what a user typed.
+        output = json_container(span.first("gen_ai.output")) if span.text("gen_ai.output.type") == "json" else None
         named = output if isinstance(output, list) else ()
         calls = [{"name": call["tool.name"], "args": call.get("tool.args")} for call in named if _is_named(call)]
         return read_messages([{"role": "assistant", "tool_calls": calls}]) if calls else super().output_messages(span)

@@ -16,6 +16,7 @@ from tests.support.exports import export, pairs_of, span
 from tests.support.normalized_spans import normal
 
 ASKED = [{"role": "user", "content": "Hi"}]
+CHAT = {"gen_ai.operation.name": "chat"}
 
 
 @pytest.mark.parametrize("asked", ["Hi", json.dumps(ASKED), json.dumps({"messages": ASKED}), str(ASKED)])
@@ -148,10 +149,15 @@ def test_words_are_read_in_attributes_that_the_conventions_lack(key: str) -> Non
 def test_an_output_may_be_calls_by_their_names() -> None:
     calls = [{"tool.name": "t", "tool.args": '{"a": 1}'}, {"tool.name": "u", "tool.args": {"a": 1}}, 7]
 
-    recorded = {"gen_ai.operation.name": "call_llm", "gen_ai.output": json.dumps(calls)}
+    recorded = {"gen_ai.operation.name": "call_llm", "gen_ai.output": json.dumps(calls), "gen_ai.output.type": "json"}
 
     expected = (ToolCall("", "t", {"a": 1}), ToolCall("", "u", {"a": 1}))
     assert [message.calls for message in normal(recorded).output_messages or ()] == [expected]
+    typed = [
+        normal(recorded | {"gen_ai.output.type": "text"}),
+        normal(CHAT | {"gen_ai.response.content": json.dumps(calls)}),
+    ]
+    assert not any(message.calls for span in typed for message in span.output_messages or ())
 
 
 @pytest.mark.parametrize("key", ["gen_ai.request.messages", "gen_ai.response.content", "gen_ai.response.text"])

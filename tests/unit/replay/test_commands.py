@@ -230,6 +230,8 @@ def test_a_statement_that_selects_reads(statement: str) -> None:
         "SELECT 1 # '\n; DELETE FROM users # '",
         "SELECT 1--x; DELETE FROM users",
         "SELECT 1 /* /* */ ' */; DELETE FROM users -- '",
+        "SELECT s.NEXTVAL FROM dual",
+        *(f"SELECT 1 {word}" for word in ("SHUTDOWN", "RECONFIGURE", "DBCC FREEPROCCACHE", "WAITFOR DELAY '1:00'")),
         "SELECT 1 --\n; DELETE FROM users",
         "SELECT 1; --\nDELETE FROM users;",
         "SELECT setval --\n('s', 1)",

@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from app.replay.arithmetic import arithmetic_form, has_dice
 from app.replay.clocks import clock_of, is_day_and_midnight, meet_at_midnight
 from app.replay.code_forms import code_note, steps_of_code
 from app.replay.compare import equal, part_of
@@ -34,6 +35,7 @@ _FORM = "the same value in another form"
 _RANGE = "an end of a range that contains the recorded one"
 _WORDED = {"code": "other code", "prose": "other words", "search": "other words of a search"}
 _SIZE_KEYS, _ABOUT_KEYS = words("keys", "size"), words("keys", "about")
+_ARITHMETIC_KEYS = words("keys", "arithmetic")
 
 
 class ArgumentNotes:
@@ -78,6 +80,9 @@ class ArgumentNotes:
         self._spend_on(left, right)
         if self._is_same_schedule(path, left, right):
             return "the same schedule, written differently"
+        if (form := arithmetic_form(left)) and (has_dice(form) or key_of(path).lower() in _ARITHMETIC_KEYS):
+            is_same = form == arithmetic_form(right)
+            return "the same expression, written differently" if is_same else _WORDED["code"] * (self._effect == "read")
         if kind == "code":
             self._reader.budget.spend(steps_of_code(left, right))
             return code_note(left, right) or (_WORDED[kind] if self._effect == "read" else "")

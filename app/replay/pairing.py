@@ -28,6 +28,7 @@ def pair(
     checker: Checker,
     accepted: Mapping[int, int],
     optional: frozenset[int] = NOTHING,
+    failures: Mapping[int, int] = {},
 ) -> Pairs:
     """Return indexes of recorded steps with indexes of produced ones of the same kind, name and effect.
 
@@ -36,6 +37,9 @@ def pair(
     Otherwise as many calls as possible are paired with steps that accept them, equal ones first, then the most alike;
     then the most alike of the others, unless the step is `optional`. Answers are paired so that as many as
     possible pass. The other steps are paired with the remaining ones, only to show them.
+
+    `failures` are the produced calls that a recorded failure has answered, with its step. Such a call is paired with
+    that step if a further call of the tool may be meant as the one that succeeded.
     """
     pairing = _Pairing(steps, produced, checker)
     checked = [index for index, step in enumerate(steps) if step.checked]
@@ -45,6 +49,7 @@ def pair(
         pairing.align(required)
     else:
         pairing.pair_accepted(accepted, required)
+        pairing.pair_failures(failures, required)
         pairing.pair_equal(accepted, others)
         pairing.match(index for index in checked if steps[index].kind == "answer")
         pairing.fill(index for index in required if index not in pairing.pairs)
@@ -77,6 +82,18 @@ class _Pairing:
         for right in sorted(rights, key=lambda right: (-closest[right][0] if closest else 0, right)):
             matching.add(right, accepted[right] & free, 1 << closest[right][1] if closest else 0)
         self.pairs.update(matching.owners)
+
+    def pair_failures(self, failures: Mapping[int, int], lefts: Sequence[int]) -> None:
+        """Pair calls that a recorded failure has answered with it if a later call of the tool is not paired yet."""
+        if not failures:
+            return
+        free = self._free()
+        for left in lefts:
+            right = self.pairs.get(left, -1)
+            if right in failures and (later := free[self._label(left)]) and later[-1] > right:
+                later.pop()
+                del self.pairs[left]
+                self.pairs[failures[right]] = right
 
     def pair_equal(self, accepted: Mapping[int, int], lefts: Sequence[int]) -> None:
         """Pair steps with accepted calls of equal arguments."""

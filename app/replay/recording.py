@@ -13,6 +13,7 @@ from app.chat import ToolCall
 from app.replay.call_arguments import arguments_of
 from app.replay.checks import Checker
 from app.replay.effects import Tool
+from app.replay.failures import reports_failure
 from app.replay.findings import AnsweredBy, ProducedCall
 from app.replay.fingerprints import fingerprint, similarity, traits
 from app.replay.matching import Matching, indexes_of, lowest_bit
@@ -61,17 +62,29 @@ class RecordedCalls:
                 self.by_arguments.setdefault(key, []).append((turn, index, step))
 
 
-def optional_steps(steps: Sequence[CaseStep], rules_of: Callable[[CheckedCall], Tool]) -> dict[int, str]:
-    """Return the calls of a turn that a draft may leave out, each with the reason; `rules_of` gives a call's rules."""
-    optional: dict[int, str] = {}
-    seen: set[Arguments] = set()
-    for index, step in enumerate(steps):
+def failed_steps(steps: Sequence[CaseStep]) -> frozenset[int]:
+    """Return the calls of a turn that failed: by their error, or by their result if the tool succeeded later on."""
+    failed = set()
+    succeeded = set()
+    for index in reversed(range(len(steps))):
+        step = steps[index]
         if step.kind != "tool_call":
             continue
-        key = arguments_key(step)
-        if step.error is not None:
-            optional[index] = "its recorded result is an error"
+        if step.error is not None or (step.name in succeeded and reports_failure(step.result)):
+            failed.add(index)
+        elif not reports_failure(step.result):
+            succeeded.add(step.name)
+    return frozenset(failed)
+
+
+def optional_steps(steps: Sequence[CaseStep], rules_of: Callable[[CheckedCall], Tool]) -> dict[int, str]:
+    """Return the calls of a turn that a draft may leave out, each with the reason; `rules_of` gives a call's rules."""
+    optional = dict.fromkeys(failed_steps(steps), "its recorded result is an error")
+    seen: set[Arguments] = set()
+    for index, step in enumerate(steps):
+        if step.kind != "tool_call" or index in optional:
             continue
+        key = arguments_key(step)
         if key in seen and rules_of(step).effect == "read":
             optional[index] = "it repeats a read of this turn"
         seen.add(key)
@@ -110,7 +123,9 @@ class Recording:
         self._lenient: dict[str, int] = {}
         self._traits: dict[int, frozenset[bytes]] = {}
         self._unanswered: dict[str, Iterator[tuple[int, CheckedCall]]] = {}
-        self._with_result = _bits(n for n, step in enumerate(steps) if step.kind == "tool_call" and step.error is None)
+        self.failed = failed_steps(steps)
+        calls = (n for n, step in enumerate(steps) if step.kind == "tool_call")
+        self._with_result = _bits(n for n in calls if n not in self.failed)
         checked = sum(step.checked << index for index, step in enumerate(steps))
         self.matching = Matching(checked, (1 << len(steps)) - 1 - checked, checker.budget)
 

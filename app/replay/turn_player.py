@@ -258,7 +258,10 @@ class TurnPlayer:
         self.produced += self.answers
         steps, checker, optional = self.turn.steps, self.checker, self._optional()
         accepted = dict(enumerate(self.recording.accepted))
-        pairs = pair(steps, self.produced, self.case.order, checker, accepted, frozenset(optional))
+        failures = {
+            call: step for step, call in self.recording.matching.owners.items() if step in self.recording.failed
+        }
+        pairs = pair(steps, self.produced, self.case.order, checker, accepted, frozenset(optional), failures)
         not_reached = None if reason in (None, "step_limit") else message
         asserted: Mapping[int, Assertion] = self.guard.faults.asserted if self.guard else {}
         if self.case.order == "effects" and not self.guard:

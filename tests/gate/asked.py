@@ -21,8 +21,14 @@ from app.replay.rubric import RUBRIC_ID
 from tests.fakes.judging import parts_of
 from tests.gate.strangers import Draft, written_drafts
 
-SETS = ("fourteenth", "fifteenth", "sixteenth")
-DRAWN = slice(60, 120)  # of each side of a set; the rubric was improved on the replies about those before
+# The drafts of each side of a set. The rubric was improved on the replies about the first 60 of the older sets.
+DRAWN = {
+    "fourteenth": slice(60, 120),
+    "fifteenth": slice(60, 120),
+    "sixteenth": slice(60, 120),
+    "seventeenth": slice(60),
+    "eighteenth": slice(60),
+}
 
 
 @dataclass
@@ -53,13 +59,13 @@ class KeptModel:
 
 def judged_drafts() -> Iterator[tuple[str, Draft]]:
     """Yield the drawn drafts with the names of their sets, about equally many harmful and harmless ones."""
-    for of in SETS:
+    for of, drawn in DRAWN.items():
         written = written_drafts(of, confirmed="reads")
         undecided = [draft for draft in written if draft.judged_by(None) == "needs_review"]
         undecided.sort(key=lambda draft: _hash(f"{draft.source.name}/{draft.what}"))
         for is_harmful in (True, False):
             of_a_side = [draft for draft in undecided if draft.is_harmful is is_harmful]
-            yield from ((of, draft) for draft in of_a_side[DRAWN])
+            yield from ((of, draft) for draft in of_a_side[drawn])
 
 
 def main(folder: Path) -> None:

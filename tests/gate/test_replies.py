@@ -17,7 +17,7 @@ from app.chat import Answer
 from app.replay.judge_replies import read_reply
 from app.replay.judging import JudgeVerdict, OpenStep, StepEvidence
 from app.replay.rubric import RUBRIC_ID
-from tests.gate.asked import SETS, KeptModel
+from tests.gate.asked import DRAWN, KeptModel
 from tests.gate.strangers import written_drafts
 from tests.support.documents import read_document
 
@@ -52,7 +52,7 @@ def test_the_replies_are_to_the_present_rubric(document: dict[str, Any]) -> None
     assert document["rubric"] == RUBRIC_ID
 
 
-@pytest.mark.parametrize("of", SETS)
+@pytest.mark.parametrize("of", DRAWN)
 def test_the_page_shows_how_the_gate_decides_with_the_replies_of_a_language_model(of: str) -> None:
     drafts = {(draft.source.name, draft.what): draft for draft in written_drafts(of, confirmed="reads")}
     kept = [entry for entry in DRAFTS["drafts"] if entry["set"] == of]

@@ -105,6 +105,51 @@ def test_steps_out_of_order_pass_under_any_and_fail_in_order() -> None:
     assert [step.reason for step in in_order.turns[0].steps if step.reason] == ["b was called out of order"]
 
 
+TIMED_OUT = {"error": {"code": "TIMEOUT", "retryable": True}}
+
+
+def read_again(first: object = TIMED_OUT) -> TestCase:
+    steps = (call("get_profile", {"id": "1"}, first), call("get_profile", {"id": "1"}, {"days": 16}))
+    return TestCase(turns=(turn("How many days?", *steps, answer("16 days.")),))
+
+
+@pytest.mark.parametrize("made", [["1"], ["1", "1"], ["1", "1", "2"]])
+def test_a_call_whose_result_reports_a_failure_may_be_left_out_if_the_tool_succeeded_later(made: list[str]) -> None:
+    script = [*(calls(("get_profile", {"id": each})) for each in made), says("16 days.")]
+
+    result = replay(read_again(), ports(scripted(*script)))
+
+    assert result.status == "passed"
+
+
+def test_a_read_of_another_person_does_not_count_as_the_read_that_succeeded_at_the_second_try() -> None:
+    script = calls(("get_profile", {"id": "1"})), calls(("get_profile", {"id": "2"})), says("16 days.")
+
+    result = replay(read_again(), ports(scripted(*script)))
+
+    assert result.status == "failed"
+    assert results(result) == [["passed", "failed", "passed"]]
+
+
+def test_a_statement_with_a_mistake_may_be_left_out() -> None:
+    steps = (
+        call("sql_query", {"sql": "SELECT net FROM shops"}, {"error": "column net does not exist"}),
+        call("get_schema", {"table": "shops"}, {"columns": ["sold"]}),
+        call("sql_query", {"sql": "SELECT sold FROM shops"}, {"rows": [[1]]}),
+    )
+    case = TestCase(turns=(turn("?", *steps, answer("1.")),))
+    script = calls(("get_schema", {"table": "shops"})), calls(("sql_query", {"sql": "SELECT sold FROM shops"}))
+
+    assert replay(case, ports(scripted(*script, says("1.")))).status == "passed"
+    assert replay(case, ports(scripted(script[0], says("1.")))).status == "failed"
+
+
+def test_a_call_that_only_reported_a_failure_is_demanded_if_the_tool_never_succeeded() -> None:
+    case = TestCase(turns=(turn("?", call("get_order", {"id": "9"}, {"error": "no such order"}), answer("None.")),))
+
+    assert replay(case, ports(scripted(says("None.")))).status == "failed"
+
+
 def test_a_disabled_step_is_ignored_whatever_happens() -> None:
     case = TestCase(turns=(turn("?", call("get", 1, enabled=False), answer("x"), answer("y", answer="ignore")),))
 

@@ -11,6 +11,7 @@ from msgspec import UNSET
 from app.replay.compare import MOST_DIFFERENCES, differences, ignored_paths
 from app.replay.comparison import PASSED, Comparison, OpenTexts, text_differs, unless_any
 from app.replay.findings import Difference, ProducedAnswer
+from app.replay.judge_replies import unfenced
 from app.replay.reader import Reader
 from app.replay.texts.facts import compare_facts
 from app.replay.texts.sources import Sources
@@ -86,6 +87,8 @@ class Answers:
         if by_text.result == "passed" and (left is not UNSET or has_same_units(expected, actual)):
             return by_text
         if isinstance(left, dict | list):
+            # Whether a fence does harm depends on the program that reads the answer, which the instruction may describe.
+            right = _parse_json(unfenced(actual), self.reader.budget) if right is UNSET else right
             if right is UNSET:
                 reason = "the answer is no JSON, and the recorded one is"
                 return text_differs(reason, expected, actual, "rule")

@@ -187,7 +187,8 @@ APPROVED = '{"order": "A-1", "approved": true}'
         '{"Order": "A-1", "approved": true}',
         '["A-1", true]',
         "A-1: true",
-        '```json\n{"order": "A-1", "approved": true}\n```',
+        '```json\n{"order": "A-1"}\n```',
+        'It is:\n```json\n{"order": "A-1", "approved": true}\n```',
     ],
 )
 def test_json_of_another_structure_fails(produced: str) -> None:
@@ -203,6 +204,14 @@ def test_other_values_of_json_are_for_a_reader(produced: str) -> None:
     assert (comparison.result, comparison.decided_by) == ("needs_review", None)
     assert comparison.open == OpenTexts("answer", APPROVED, produced)
     assert [difference.path for difference in comparison.diff] == ["/approved"]
+
+
+@pytest.mark.parametrize("produced", ['```json\n{"order": "A-1", "approved": true}\n```', f"```\n{APPROVED}\n```"])
+def test_json_in_a_fence_is_for_a_reader(produced: str) -> None:
+    comparison = said(produced, APPROVED, answer="meaning")
+
+    assert (comparison.result, comparison.decided_by) == ("needs_review", None)
+    assert comparison.open == OpenTexts("answer", APPROVED, produced)
 
 
 def test_json_that_is_equal_as_json_passes() -> None:

@@ -87,7 +87,7 @@ class Answers:
         if by_text.result == "passed" and (left is not UNSET or has_same_units(expected, actual)):
             return by_text
         if isinstance(left, dict | list):
-            # Whether a fence does harm depends on the program that reads the answer, which the instruction may describe.
+            # Whether a fence does harm depends on the reading program, which the instruction may describe.
             right = _parse_json(unfenced(actual), self.reader.budget) if right is UNSET else right
             if right is UNSET:
                 reason = "the answer is no JSON, and the recorded one is"

@@ -114,7 +114,7 @@ def read_again(first: object = TIMED_OUT) -> TestCase:
 
 
 @pytest.mark.parametrize("made", [["1"], ["1", "1"], ["1", "1", "2"]])
-def test_a_call_whose_result_reports_a_failure_may_be_left_out_if_the_tool_succeeded_later(made: list[str]) -> None:
+def test_a_call_may_be_left_out_if_its_result_reports_a_failure_and_the_tool_succeeded_later(made: list[str]) -> None:
     script = [*(calls(("get_profile", {"id": each})) for each in made), says("16 days.")]
 
     result = replay(read_again(), ports(scripted(*script)))

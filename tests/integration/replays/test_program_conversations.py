@@ -128,15 +128,15 @@ def test_a_request_that_has_read_less_than_the_kept_conversation_reads_again(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, program = begin(world, case_of(world, orders(3))["id"], tools="program")
-    find = PlayedPrograms.find
+    require_played = PlayedPrograms.require_played
 
-    def find_before_another_request(self: PlayedPrograms, **ids: int) -> PlayedProgram:
-        read = find(self, **ids)
-        monkeypatch.setattr(PlayedPrograms, "find", find)
+    def require_before_another_request(self: PlayedPrograms, **ids: int) -> PlayedProgram:
+        read = require_played(self, **ids)
+        monkeypatch.setattr(PlayedPrograms, "require_played", require_played)
         use(program, "order", {"text": "the order 0"})
         return read
 
-    monkeypatch.setattr(PlayedPrograms, "find", find_before_another_request)
+    monkeypatch.setattr(PlayedPrograms, "require_played", require_before_another_request)
 
     assert [use(program, "order", {"text": f"the order {n}"}).json["result"] for n in (1, 2)] == [{"n": 1}, {"n": 2}]
 

@@ -100,9 +100,13 @@ def _without_literal(quoted: re.Match[str]) -> str:
 
 
 def _is_expanded(word: str) -> bool:
-    """Return whether a word without its quoted texts may become several words, as `{-o,a}` or `{1..3}` does."""
-    inner = word.partition("{")[2]
-    return "," in inner or ".." in inner
+    """Return whether a word without its quoted texts may become several words, as `{-o,a}` or `{1..3}` does.
+
+    The value of a long option is left out: `--include=*.{ts,js}` is that option with other values.
+    """
+    before, _, inner = word.partition("{")
+    is_of_option = before.startswith("--") and "=" in before
+    return not is_of_option and ("," in inner or ".." in inner)
 
 
 def _parsed(command: str) -> list[tuple[str, list[str]]] | None:

@@ -238,7 +238,7 @@ class _Weighing:
         self.open.append(OpenDifference(difference.path, difference.expected, difference.actual, note))
 
     def _compare_facts(self, left: str, right: str) -> Facts:
-        self.facts.append(compare_facts(left, right, self._sources(), keep_said=True))
+        self.facts.append(compare_facts(left, right, self._sources(), with_users_values=True))
         return self.facts[-1]
 
 

@@ -38,8 +38,10 @@ class Facts(msgspec.Struct, frozen=True):
         return not self.lost and not self.invented
 
 
-def compare_facts(recorded: str, produced: str, sources: Sources, *, keep_said: bool = False) -> Facts:
-    """Compare a recorded text with a new one; `keep_said` for arguments, which must repeat the user's values.
+def compare_facts(recorded: str, produced: str, sources: Sources, *, with_users_values: bool = False) -> Facts:
+    """Compare a recorded text with a new one.
+
+    `with_users_values` is for arguments, which must repeat values of the user's message; answers need not.
 
     The work grows in step with both texts. Raises `OverBudget`.
     """
@@ -47,7 +49,7 @@ def compare_facts(recorded: str, produced: str, sources: Sources, *, keep_said: 
     sources.reader.spend_on_words(recorded, produced)
     produced_values = sources.reader.values(produced)
     forms, names = Forms(produced_values), words_and_titled(produced)
-    bound = sources.bound(recorded, keep_said=keep_said)
+    bound = sources.bound(recorded, with_users_values=with_users_values)
     repeated = [
         _has_name(value.form, *names) if value.kind == "name" else _is_repeated(value, forms, sources)
         for value in bound

@@ -95,12 +95,18 @@ class Sources:
         clear = [reading for reading in either if any(forms.holds_clearly(reading) for forms in self._of_calls)]
         return clear[0] if len(clear) == 1 else value
 
-    def bound(self, text: str, *, keep_said: bool) -> list[Value]:
+    def bound(self, text: str, *, with_users_values: bool) -> list[Value]:
         """Return the values of a recorded text that a new one has to have, each once."""
-        names = self._all_names if keep_said else self._names
-        values = (value for value in self.reader.values(text) if self._binds(self.resolved(value), keep_said=keep_said))
+        names = self._all_names if with_users_values else self._names
+        values = (
+            value
+            for value in self.reader.values(text)
+            if self._binds(self.resolved(value), with_users_values=with_users_values)
+        )
         named_values = (
-            name for name in find_names(text, names) if keep_said or not self._said_words.issuperset(name.form.split())
+            name
+            for name in find_names(text, names)
+            if with_users_values or not self._said_words.issuperset(name.form.split())
         )
         return list({(value.form, value.detail): value for value in (*values, *named_values)}.values())
 
@@ -135,9 +141,9 @@ class Sources:
         self.reader.budget.spend(1 + len(self._calls) // _LOOKED_UP)
         return any(forms.contradict(value) for forms in self._calls)
 
-    def _binds(self, value: Value, *, keep_said: bool) -> bool:
+    def _binds(self, value: Value, *, with_users_values: bool) -> bool:
         if self._is_said(value):
-            return keep_said
+            return with_users_values
         self._spend_on_calls()
         return any(value in forms for forms in self._of_calls)
 

@@ -305,9 +305,9 @@ def texts(size: int) -> Work:
         sources = Sources(user=values[0], results=results, before=before, messages=values, reader=reader)
         recorded = " ".join([*values, *(f"{n % 5 + 1}/{n % 7 + 6}/2026 at 2:{n:02} pm CET" for n in range(size))])
         produced = " ".join(f"{n} lb, {n}th and 3:{n:02} am PST on {n % 5 + 1}/{n % 7 + 6}/2026" for n in range(size))
-        for keep_said in (False, True):
-            compare_facts(recorded, produced, sources, keep_said=keep_said)
-            compare_facts(produced, recorded, sources, keep_said=keep_said)
+        for with_users_values in (False, True):
+            compare_facts(recorded, produced, sources, with_users_values=with_users_values)
+            compare_facts(produced, recorded, sources, with_users_values=with_users_values)
 
     return work
 

@@ -89,7 +89,7 @@ def sources_of(recorded: str, produced: str) -> Sources:
 
 
 def facts(recorded: str, produced: str) -> object:
-    return compare_facts(recorded, produced, sources_of(recorded, produced), keep_said=True)
+    return compare_facts(recorded, produced, sources_of(recorded, produced), with_users_values=True)
 
 
 COMPARISONS: dict[str, Callable[[str, str], object]] = {

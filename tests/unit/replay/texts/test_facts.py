@@ -65,11 +65,11 @@ def test_a_value_in_another_form_is_kept(recorded: str, produced: str) -> None:
         (10, "Ce sont 10 jours.", "Ce sont dix-sept jours."),
     ],
 )
-@pytest.mark.parametrize("keep_said", [False, True])
+@pytest.mark.parametrize("with_users_values", [False, True])
 def test_a_number_of_several_words_keeps_none_of_its_parts(
-    number: object, recorded: str, produced: str, *, keep_said: bool
+    number: object, recorded: str, produced: str, *, with_users_values: bool
 ) -> None:
-    facts = compare_facts(recorded, produced, Sources(results=[{"n": number}]), keep_said=keep_said)
+    facts = compare_facts(recorded, produced, Sources(results=[{"n": number}]), with_users_values=with_users_values)
 
     assert len(facts.lost) == 1
 
@@ -203,7 +203,7 @@ def test_an_answer_need_not_repeat_the_users_words_and_an_argument_must() -> Non
     recorded, produced = "Order A-1 is late.", "Your order is late."
 
     assert compare_facts(recorded, produced, SHOP).lost == ()
-    assert compare_facts(recorded, produced, SHOP, keep_said=True).lost == ("A-1",)
+    assert compare_facts(recorded, produced, SHOP, with_users_values=True).lost == ("A-1",)
 
 
 def test_the_name_of_who_is_greeted_is_no_fact() -> None:
@@ -255,7 +255,7 @@ def test_a_text_agrees_with_itself_whatever_the_sources(
 ) -> None:
     sources = Sources(user=user, results=results, arguments=results)
 
-    assert compare_facts(text, text, sources, keep_said=keep).agree
+    assert compare_facts(text, text, sources, with_users_values=keep).agree
 
 
 @given(texts, texts, st.lists(json, max_size=3))

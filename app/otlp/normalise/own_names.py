@@ -31,6 +31,7 @@ _NAMES = frozenset({"model_call", "llm_call", "call_llm", "llm_request"})
 """The names of spans that are model calls if they have an input and an output."""
 _INPUTS = ("input", "inputs", "input.value", "span.input", "data.inputs")
 _OUTPUTS = ("output", "outputs", "output.value", "span.output", "data.outputs")
+_WORDS = frozenset({*_INPUTS, *_OUTPUTS})
 # The common names of facts, and the ends of the names that libraries have for them.
 _FACTS: dict[str, tuple[str, ...]] = {
     "gen_ai.request.model": ("llm.model", "llm.model_name", "model", "model_name", "llm.response.model"),
@@ -74,7 +75,10 @@ def _kind(span: SpanView) -> tuple[str, str] | None:
         if key.endswith(_KIND_ENDS):
             kind = attributes[key]
             if isinstance(kind, str) and len(kind) <= _KIND_MAX and (operation := _KINDS.get(kind.lower())):
-                return key[: -len(next(filter(key.endswith, _KIND_ENDS)))], operation
+                begin = key[: -len(next(filter(key.endswith, _KIND_ENDS)))]
+                # Programs of other kinds write a bare `span.type`, too, but no input and no output.
+                if begin or not attributes.keys().isdisjoint(_WORDS):
+                    return begin, operation
     if span.name in _NAMES and "input" in attributes and "output" in attributes:
         return "", CHAT
     return None

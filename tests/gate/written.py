@@ -40,7 +40,6 @@ SAME_STATEMENTS = [
     ('DELETE FROM "logs" WHERE "kind" = \'x\'', "DELETE FROM logs WHERE kind = 'x'"),
     ("DELETE FROM `logs` WHERE `kind` = 'x'", "delete from LOGS where KIND = 'x'"),
     ("DELETE FROM [logs] WHERE [kind] = 'x'", "DELETE FROM logs WHERE kind = 'x'"),
-    ("UPDATE logs AS l SET seen = 1 WHERE l.kind = 'x'", "UPDATE logs SET seen = 1 WHERE kind = 'x'"),
     ("DELETE FROM logs WHERE kind = 'x' AND site = 3", "DELETE FROM logs WHERE site = 3 AND kind = 'x'"),
     ("DELETE FROM logs WHERE (kind = 'x') AND ((site = 3))", "DELETE FROM logs WHERE kind = 'x' AND site = 3"),
     ("DELETE FROM logs WHERE kind = 'x' OR site = 3", "DELETE FROM logs WHERE site = 3 OR kind = 'x'"),
@@ -74,40 +73,12 @@ SAME_STATEMENTS = [
         "DELETE FROM t WHERE id IN (SELECT id FROM old WHERE kind = 'a' AND year < 2020)",
     ),
     (
-        "DELETE FROM t WHERE id IN (SELECT o.id FROM old AS o WHERE o.year < 2020)",
-        "DELETE FROM t WHERE id IN (SELECT id FROM old WHERE 2020 > year)",
-    ),
-    (
         "DELETE FROM t WHERE (SELECT COUNT(*) FROM u WHERE u.t = t.id) = 0",
         "DELETE FROM t WHERE (SELECT COUNT(1) FROM u WHERE u.t = t.id) = 0",
     ),
     (
-        "INSERT INTO sums (n) SELECT COUNT(*) FROM a INNER JOIN b ON a.id = b.a",
-        "INSERT INTO sums (n) SELECT COUNT(*) FROM a JOIN b ON b.a = a.id",
-    ),
-    (
-        "INSERT INTO sums (n) SELECT x.k FROM alpha x JOIN beta y ON x.id = y.a",
-        "INSERT INTO sums (n) SELECT p.k FROM alpha AS p JOIN beta AS q ON p.id = q.a",
-    ),
-    (
-        "INSERT INTO sums (n) SELECT x.k FROM alpha x JOIN beta y ON x.id = y.a",
-        "INSERT INTO sums (n) SELECT alpha.k FROM alpha JOIN beta ON alpha.id = beta.a",
-    ),
-    (
         "INSERT INTO top (k) SELECT k FROM a ORDER BY n ASC LIMIT 5",
         "INSERT INTO top (k) SELECT k FROM a ORDER BY n LIMIT 5;",
-    ),
-    (
-        "INSERT INTO top (k) SELECT k FROM a ORDER BY n LIMIT 5 OFFSET 10",
-        "INSERT INTO top (k) SELECT k FROM a ORDER BY n LIMIT 10, 5",
-    ),
-    (
-        "INSERT INTO top (k) SELECT k FROM a ORDER BY n LIMIT 5",
-        "INSERT INTO top (k) SELECT k FROM a ORDER BY n FETCH FIRST 5 ROWS ONLY",
-    ),
-    (
-        "UPDATE t SET state = CASE WHEN n > 3 THEN 'a' ELSE 'b' END WHERE id = 1",
-        "UPDATE t SET state = CASE WHEN 3 < n THEN 'a' ELSE 'b' END WHERE 1 = id",
     ),
     (
         "UPDATE t SET a = 1 WHERE a = 2 AND (b = 3 AND (c = 4 OR d = 5))",
@@ -121,18 +92,6 @@ SAME_STATEMENTS = [
     ("DELETE FROM t WHERE id = 1", "BEGIN TRANSACTION; DELETE FROM t WHERE id = 1; END;"),
     ("UPDATE t SET a = 1 WHERE id = 1", "UPDATE t SET a = 1 WHERE id = 1 RETURNING id, a"),
     ("INSERT INTO t (a) VALUES (1)", "INSERT INTO t (a) VALUES (1) RETURNING *"),
-    ("UPDATE public.t SET a = 1 WHERE id = 1", "UPDATE t SET a = 1 WHERE id = 1"),
-    ("DELETE FROM dbo.t WHERE dbo.t.id = 1", "DELETE FROM [dbo].[t] WHERE id = 1"),
-    ("DELETE FROM main.t WHERE id = 1", 'DELETE FROM "t" WHERE t.id = 1'),
-    ("DELETE FROM t WHERE d >= '2026-05-01'", "DELETE FROM t WHERE d >= '2026-05-01 00:00:00'"),
-    ("UPDATE t SET d = '2026-05-01T10:30:00' WHERE id = 1", "UPDATE t SET d = '2026-05-01 10:30' WHERE id = 1"),
-    ("DELETE FROM t WHERE n > 3", "DELETE FROM t WHERE n >= 4"),
-    ("DELETE FROM t WHERE n < 10 AND n > 0", "DELETE FROM t WHERE n BETWEEN 1 AND 9"),
-    (
-        "DELETE FROM t WHERE d >= '2026-05-01' AND d < '2026-06-01'",
-        "DELETE FROM t WHERE d BETWEEN '2026-05-01' AND '2026-05-31'",
-    ),
-    ("DELETE FROM t WHERE NOT d > '2026-02-28'", "DELETE FROM t WHERE d < '2026-03-01'"),
     ("CREATE INDEX i ON t (a)", "create index i on t(a);"),
     ("UPDATE t SET a = 1 WHERE lower(name) = 'x'", "UPDATE t SET a = 1 WHERE LCASE(name) = 'x'"),
     ("UPDATE t SET a = substr(b, 1, 3) WHERE id = 1", "UPDATE t SET a = SUBSTRING(b, 1, 3) WHERE id = 1"),

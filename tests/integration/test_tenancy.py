@@ -55,7 +55,7 @@ PUBLIC = {"/api/openapi.json", "/api/docs"}
 
 
 @pytest.fixture
-def for_organization(world: World) -> dict[str, Any]:
+def owned(world: World) -> dict[str, Any]:
     """All of the project and its organization, each with `MARK` in it."""
     world.member(f"{MARK}-{world.organization_id}@example.org")
     stored = world.put("/api/v1/credentials/ANTHROPIC", json={"apiKey": MARK, "baseUrl": f"http://{MARK}.invalid"})

@@ -88,7 +88,8 @@ class Answers:
             return by_text
         if isinstance(left, dict | list):
             # Whether a fence does harm depends on the reading program, which the instruction may describe.
-            right = _parse_json(unfenced(actual), self.reader.budget) if right is UNSET else right
+            if right is UNSET and (inner := unfenced(actual)) != actual:
+                right = _parse_json(inner, self.reader.budget)
             if right is UNSET:
                 reason = "the answer is no JSON, and the recorded one is"
                 return text_differs(reason, expected, actual, "rule")

@@ -70,16 +70,21 @@ def failed_steps(steps: Sequence[CaseStep]) -> frozenset[int]:
         step = steps[index]
         if step.kind != "tool_call":
             continue
-        if step.error is not None or (step.name in succeeded and reports_failure(step.result)):
-            failed.add(index)
-        elif not reports_failure(step.result):
+        if step.error is None and not reports_failure(step.result):
             succeeded.add(step.name)
+        elif step.error is not None or step.name in succeeded:
+            failed.add(index)
     return frozenset(failed)
 
 
-def optional_steps(steps: Sequence[CaseStep], rules_of: Callable[[CheckedCall], Tool]) -> dict[int, str]:
-    """Return the calls of a turn that a draft may leave out, each with the reason; `rules_of` gives a call's rules."""
-    optional = dict.fromkeys(failed_steps(steps), "its recorded result is an error")
+def optional_steps(
+    steps: Sequence[CaseStep], failed: frozenset[int], rules_of: Callable[[CheckedCall], Tool]
+) -> dict[int, str]:
+    """Return the calls of a turn that a draft may leave out, each with the reason.
+
+    `failed` are the calls that failed, and `rules_of` gives a call's rules.
+    """
+    optional = dict.fromkeys(failed, "its recorded result is an error")
     seen: set[Arguments] = set()
     for index, step in enumerate(steps):
         if step.kind != "tool_call" or index in optional:

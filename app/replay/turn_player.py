@@ -258,9 +258,8 @@ class TurnPlayer:
         self.produced += self.answers
         steps, checker, optional = self.turn.steps, self.checker, self._optional()
         accepted = dict(enumerate(self.recording.accepted))
-        failures = {
-            call: step for step, call in self.recording.matching.owners.items() if step in self.recording.failed
-        }
+        owners = self.recording.matching.owners
+        failures = {owners[step]: step for step in self.recording.failed if step in owners}
         pairs = pair(steps, self.produced, self.case.order, checker, accepted, frozenset(optional), failures)
         not_reached = None if reason in (None, "step_limit") else message
         asserted: Mapping[int, Assertion] = self.guard.faults.asserted if self.guard else {}
@@ -288,8 +287,8 @@ class TurnPlayer:
 
     def _optional(self) -> dict[int, str]:
         """Return the recorded calls that may be left out, each with the reason."""
-        steps = self.turn.steps
-        optional = optional_steps(steps, lambda call: self.shared.tool(call.name).called_with(call.arguments))
+        steps, failed = self.turn.steps, self.recording.failed
+        optional = optional_steps(steps, failed, lambda call: self.shared.tool(call.name).called_with(call.arguments))
         return self.guard.optional(optional) if self.guard else optional
 
     def _violations(self, pairs: Mapping[int, int], checker: Checker) -> list[Violation]:

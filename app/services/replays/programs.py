@@ -160,10 +160,12 @@ class ProgramService:
 
     def _is_valid(self, connection: Connection, row: ProgramReplay) -> bool:
         now = self.now()
+        if row.expires_at <= now:
+            return False
         if row.key_id is None:
-            return row.expires_at > now
+            return True
         key = api_keys.find_key(connection, project_id=row.project_id, key_id=row.key_id)
-        return row.expires_at > now and key is not None and key.valid_at(now)
+        return key is not None and key.valid_at(now)
 
     def next_turn(self, *, project_id: int, replay_id: int) -> NextTurn | None:
         """Return the turn to ask the program, the same one until it is answered; None when none is left."""

@@ -47,6 +47,8 @@ def pair(
     others = [index for index, step in enumerate(steps) if index in optional or not step.checked]
     if order == "in_order":
         pairing.align(required)
+        if pairing.pair_failures(failures, required):
+            pairing.align(required)
     else:
         pairing.pair_accepted(accepted, required)
         pairing.pair_failures(failures, required)
@@ -83,17 +85,20 @@ class _Pairing:
             matching.add(right, accepted[right] & free, 1 << closest[right][1] if closest else 0)
         self.pairs.update(matching.owners)
 
-    def pair_failures(self, failures: Mapping[int, int], lefts: Sequence[int]) -> None:
-        """Pair calls that a recorded failure has answered with it if a later call of the tool is not paired yet."""
-        if not failures:
-            return
-        free = self._free()
-        for left in lefts:
-            right = self.pairs.get(left, -1)
-            if right in failures and (later := free[self._label(left)]) and later[-1] > right:
+    def pair_failures(self, failures: Mapping[int, int], lefts: Sequence[int]) -> bool:
+        """Pair calls that a recorded failure has answered with it if a later call of the tool is not paired yet.
+
+        Return True if one of `lefts` lost its call by that.
+        """
+        moved = [left for left in lefts if self.pairs.get(left) in failures]
+        free = self._free() if moved else {}
+        for left in moved:
+            right = self.pairs[left]
+            if (later := free[self._label(left)]) and later[-1] > right:
                 later.pop()
                 del self.pairs[left]
                 self.pairs[failures[right]] = right
+        return any(left not in self.pairs for left in moved)
 
     def pair_equal(self, accepted: Mapping[int, int], lefts: Sequence[int]) -> None:
         """Pair steps with accepted calls of equal arguments."""
@@ -131,13 +136,18 @@ class _Pairing:
         self.pairs.update({left: rights[n] for n, left in matching.owners.items()})
 
     def align(self, lefts: Sequence[int]) -> None:
-        """Align by a weight in which a pair outweighs all passes, and a pass all likeness."""
+        """Align with the calls that no other step has, by a weight in which a pair outweighs all passes, and a pass all
+        likeness.
+        """
+        aligned = {*lefts}
+        self.pairs = {left: right for left, right in self.pairs.items() if left not in aligned}
+        taken = {*self.pairs.values()}
         passes = 101 * (len(lefts) + 1)
         length = passes * 2 * (len(lefts) + 1)
 
         def weight(row: int, right: int) -> int:
             self._budget.spend(1)
-            if self._label(lefts[row]) != self._label(right, produced=True):
+            if right in taken or self._label(lefts[row]) != self._label(right, produced=True):
                 return 0
             return length + passes * self._grade(lefts[row], right) + self._likeness(lefts[row], right)
 

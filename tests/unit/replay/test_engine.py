@@ -12,7 +12,7 @@ from app.errors import ProviderError
 from app.replay.engine import replay
 from app.replay.findings import Drift, ProducedCall, ReplayResult, TurnResult
 from app.replay.judging import JudgedTurn, TurnJudgement
-from app.replay.types import TestCase
+from app.replay.types import Order, TestCase
 from tests.unit.replay.fakes import (
     FakeDraft,
     FakeJudge,
@@ -113,19 +113,26 @@ def read_again(first: object = TIMED_OUT) -> TestCase:
     return TestCase(turns=(turn("How many days?", *steps, answer("16 days.")),))
 
 
-@pytest.mark.parametrize("made", [["1"], ["1", "1"], ["1", "1", "2"]])
-def test_a_call_may_be_left_out_if_its_result_reports_a_failure_and_the_tool_succeeded_later(made: list[str]) -> None:
-    script = [*(calls(("get_profile", {"id": each})) for each in made), says("16 days.")]
+ORDERS: tuple[Order, ...] = ("effects", "any", "in_order")
 
-    result = replay(read_again(), ports(scripted(*script)))
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("made", [["1"], ["1", "1"], ["1", "1", "2"]])
+def test_a_call_may_be_left_out_if_its_result_reports_a_failure_and_the_tool_succeeded_later(
+    made: list[str], order: Order
+) -> None:
+    script = [*(calls(("get_profile", {"id": person})) for person in made), says("16 days.")]
+
+    result = replay(replace(read_again(), order=order), ports(scripted(*script)))
 
     assert result.status == "passed"
 
 
-def test_a_read_of_another_person_does_not_count_as_the_read_that_succeeded_at_the_second_try() -> None:
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_read_of_another_person_does_not_count_as_the_read_that_succeeded_at_the_second_try(order: Order) -> None:
     script = calls(("get_profile", {"id": "1"})), calls(("get_profile", {"id": "2"})), says("16 days.")
 
-    result = replay(read_again(), ports(scripted(*script)))
+    result = replay(replace(read_again(), order=order), ports(scripted(*script)))
 
     assert result.status == "failed"
     assert results(result) == [["passed", "failed", "passed"]]

@@ -18,9 +18,9 @@ DecidedBy = Literal["person", "judge"]
 
 @dataclass(frozen=True, slots=True)
 class KnownVerdict:
-    """A verdict of a person or a judge; `digest` is one of `app.replay.known`.
+    """A verdict of a person or a judge; `digest` is one of `app.replay.verdict_digests`.
 
-    `findings` are those of a judge, as the JSON of `app.replay.judging.JudgeFinding`.
+    `findings` are those of a judge, as the JSON of `app.replay.judge_types.JudgeFinding`.
     """
 
     digest: Annotated[str, exact(64)]

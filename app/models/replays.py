@@ -197,7 +197,7 @@ def replays_of_calibration(connection: Connection, *, calibration: CalibrationRo
 
 
 def result_of(connection: Connection, *, replay_id: int) -> dict[str, Any] | None:
-    """Return the JSON of the replay's `app.replay.findings.ReplayResult`; None until it has one."""
+    """Return the JSON of the replay's `app.replay.result_types.ReplayResult`; None until it has one."""
     statement = select(replays.c.result).where(replays.c.id == replay_id)
     result: dict[str, Any] | None = connection.execute(statement).scalar_one()
     return result

@@ -8,11 +8,11 @@ from typing import Any
 
 from msgspec import UNSET
 
-from app.replay.compare import MOST_DIFFERENCES, differences, ignored_paths
 from app.replay.comparison import PASSED, Comparison, OpenTexts, text_differs, unless_any
-from app.replay.findings import Difference, ProducedAnswer
+from app.replay.json_differences import MOST_DIFFERENCES, differences, ignored_paths
 from app.replay.judge_replies import unfenced
-from app.replay.reader import Reader
+from app.replay.result_types import Difference, ProducedAnswer
+from app.replay.text_reader import Reader
 from app.replay.texts.facts import compare_facts
 from app.replay.texts.sources import Sources
 from app.replay.types import Check, CheckedAnswer

@@ -9,15 +9,15 @@ from msgspec import UNSET
 
 from app.replay.argument_notes import SCHEMA_STEPS, ArgumentNotes
 from app.replay.call_forms import call_note
-from app.replay.compare import MOST_DIFFERENCES, differences, equal, part_of
-from app.replay.findings import Difference
-from app.replay.forms import same_instant
-from app.replay.kinds import key_of, kind_of, schema_at, words_of
+from app.replay.json_differences import MOST_DIFFERENCES, differences, equal, part_of
+from app.replay.matcher_places import RankedMatchers, matches, places
 from app.replay.matchers import Matcher
-from app.replay.places import RankedMatchers, matches, places
-from app.replay.reader import Reader
+from app.replay.result_types import Difference
+from app.replay.scalar_forms import same_instant
 from app.replay.schedules import same_rule
 from app.replay.tables import words
+from app.replay.text_kinds import key_of, kind_of, schema_at, words_of
+from app.replay.text_reader import Reader
 from app.replay.texts.facts import Facts, compare_facts
 from app.replay.texts.sources import Sources
 from app.replay.types import Effect, StringKind

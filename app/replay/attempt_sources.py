@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from itertools import accumulate, chain
 from typing import Any
 
-from app.replay.findings import FROM_ELSEWHERE, ReplayResult, TurnResult
 from app.replay.ports import DraftPort
-from app.replay.reader import Reader
 from app.replay.recorded_sources import RecordedSources
+from app.replay.result_types import FROM_ELSEWHERE, ReplayResult, TurnResult
+from app.replay.text_reader import Reader
 from app.replay.texts.background import TextBackground
-from app.replay.texts.forms import Forms
 from app.replay.texts.sources import Sources
+from app.replay.texts.value_forms import Forms
 from app.replay.types import TestCase
 
 _TURNS_PER_STEP = 32  # earlier turns that a step of work looks at: their messages were read before

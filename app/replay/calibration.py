@@ -18,18 +18,18 @@ from app.replay.changes import change_case, merge_check
 from app.replay.checks import Checker
 from app.replay.effects import Tool, tools_of
 from app.replay.engine import replay
-from app.replay.findings import (
+from app.replay.loosening import Evidence, Loosening
+from app.replay.patterns import NewPatterns
+from app.replay.ports import DraftPort, Ports
+from app.replay.recorded_sources import RecordedSources
+from app.replay.result_types import (
     ProducedAnswer,
     ProducedCall,
     ProducedStep,
     ReplayResult,
     StepVerdict,
 )
-from app.replay.loosening import Evidence, Loosening
-from app.replay.patterns import NewPatterns
-from app.replay.ports import DraftPort, Ports
-from app.replay.reader import COMPARED_MAX, Reader
-from app.replay.recorded_sources import RecordedSources
+from app.replay.text_reader import COMPARED_MAX, Reader
 from app.replay.types import CaseStep, TestCase
 from app.values.budget import WorkBudget
 

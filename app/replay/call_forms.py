@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-from app.replay.calls import PROGRAM_KEYS, program_of
+from app.replay.call_effects import PROGRAM_KEYS, program_of
 from app.replay.code_forms import code_note, steps_of_code
-from app.replay.compare import equal
 from app.replay.graphql import is_graphql
 from app.replay.graphql_forms import graphql_form
-from app.replay.kinds import SHELL_KEYS
+from app.replay.json_differences import equal
 from app.replay.request_forms import request_form
+from app.replay.text_kinds import SHELL_KEYS
 from app.values.budget import WorkBudget
 from app.values.json import MAX_DEPTH
 

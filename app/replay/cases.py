@@ -17,7 +17,7 @@ from app.replay.documents import dump, join, load
 from app.replay.effects import Tool, tools_of
 from app.replay.faults import require_variants
 from app.replay.fidelity import recorded_files
-from app.replay.kinds import kinds_of
+from app.replay.text_kinds import kinds_of
 from app.replay.types import (
     AnswerCheck,
     AssertionType,

@@ -7,12 +7,12 @@ from typing import Any
 from app.chat import ToolCall
 from app.replay.answers import Answers
 from app.replay.arguments import ArgumentsComparison, OpenDifference, compare_arguments
-from app.replay.compare import MOST_DIFFERENCES
 from app.replay.comparison import PASSED, TOO_LONG, Comparison, OpenTexts
 from app.replay.effects import Tool
-from app.replay.findings import ComparisonResult, Difference, ProducedStep
-from app.replay.reader import Reader
+from app.replay.json_differences import MOST_DIFFERENCES
+from app.replay.result_types import ComparisonResult, Difference, ProducedStep
 from app.replay.step_rules import StepRules
+from app.replay.text_reader import Reader
 from app.replay.texts.sources import Sources
 from app.replay.types import CaseStep, CheckedCall, Effect
 from app.values.budget import OverBudget, WorkBudget

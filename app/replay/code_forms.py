@@ -7,14 +7,14 @@ import json
 import warnings
 from collections.abc import Callable
 
-from app.replay.clocks import by_day
 from app.replay.command_forms import is_same_command
-from app.replay.commands import command_words
-from app.replay.forms import path_form
-from app.replay.kinds import LONGEST, is_sql
 from app.replay.request_forms import address_form
+from app.replay.scalar_forms import path_form
+from app.replay.shell_commands import command_words
+from app.replay.sql_statements import is_definition
 from app.replay.statement_forms import Form, is_narrower, statement_form
-from app.replay.statements import is_definition
+from app.replay.text_kinds import LONGEST, is_sql
+from app.replay.times_of_day import by_day
 from app.values.unicode import is_stream_safe
 
 # Python would write a line to standard error for each number of a program that a word follows, such as `1if`.

@@ -11,14 +11,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import Any
 
-from app.replay.commands import acting_part
 from app.replay.find_forms import find_form
-from app.replay.forms import path_form
-from app.replay.kinds import is_language
 from app.replay.measures import seconds_of, seconds_of_job, with_plain_measures
-from app.replay.options import is_with_same_options
-from app.replay.programs import carried, without_assignments
+from app.replay.scalar_forms import path_form
+from app.replay.shell_commands import acting_part
+from app.replay.shell_options import is_with_same_options
+from app.replay.shell_programs import carried, without_assignments
 from app.replay.tables import TABLES, words
+from app.replay.text_kinds import is_language
 from app.replay.value_notes import RESOURCES
 
 Part = tuple[str, Sequence[str]]  # what is between a program and the one before it, and its words

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from app.replay.compare import MOST_DIFFERENCES
-from app.replay.findings import ComparisonResult, DecidedBy, Difference
-from app.replay.judging import OpenStepKind
+from app.replay.json_differences import MOST_DIFFERENCES
+from app.replay.judge_types import OpenStepKind
+from app.replay.result_types import ComparisonResult, DecidedBy, Difference
 from app.replay.texts.facts import Facts
 from app.replay.wording import differing
 

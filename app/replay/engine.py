@@ -14,17 +14,17 @@ from app.replay.effects import tools_of
 from app.replay.fault_types import Fault
 from app.replay.faults import FaultedCase, with_faults
 from app.replay.fidelity import fidelity_of, files_to_send
-from app.replay.findings import (
+from app.replay.offered_tools import offered_from
+from app.replay.ports import Ports
+from app.replay.recorded_sources import RecordedSources
+from app.replay.recording import RecordedCalls
+from app.replay.replay_state import Shared
+from app.replay.result_types import (
     ReplayResult,
     TurnResult,
 )
-from app.replay.offers import offered_from
-from app.replay.playing import Shared
-from app.replay.ports import Ports
-from app.replay.reader import COMPARED_MAX, Reader
-from app.replay.recorded_sources import RecordedSources
-from app.replay.recording import RecordedCalls
 from app.replay.results import conclude, void
+from app.replay.text_reader import COMPARED_MAX, Reader
 from app.replay.texts.background import TextBackground
 from app.replay.turn_player import TurnPlayer
 from app.replay.types import TestCase

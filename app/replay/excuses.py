@@ -17,12 +17,12 @@ from app.chat import ToolCall
 from app.replay.call_arguments import arguments_of
 from app.replay.checks import Checker
 from app.replay.conversation import result_text
-from app.replay.findings import ProducedCall
 from app.replay.fingerprints import json_of
 from app.replay.judge_question import RESULT_MAX, cut
-from app.replay.judging import OpenStep, StepEvidence, StepJudgement
+from app.replay.judge_types import OpenStep, StepEvidence, StepJudgement
 from app.replay.matching import Pairs
 from app.replay.recording import Arguments, Recording, Reply
+from app.replay.result_types import ProducedCall
 from app.replay.secret_reads import reads_secret
 from app.replay.types import CheckedCall
 from app.replay.wording import shown_json

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import takewhile
 
-from app.replay.forms import path_form
+from app.replay.scalar_forms import path_form
 from app.replay.tables import TABLES, words
 
 Words = tuple[str, ...]

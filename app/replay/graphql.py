@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from app.replay.kinds import LONGEST
+from app.replay.text_kinds import LONGEST
 
 _BEGIN = re.compile(
     r"\s*+(?>(?:#[^\n\r]*+[\n\r]\s*+)*)(?:(?:query|mutation|subscription)\b[^{]{0,2000}\{|fragment\s++\w++\s++on\b|\{\s*+[#.\w])"

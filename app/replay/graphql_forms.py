@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from app.replay.graphql import TEXT, is_graphql
-from app.replay.kinds import LONGEST
+from app.replay.text_kinds import LONGEST
 from app.replay.texts.sources import json_of
 
 _TOKEN = re.compile(TEXT + r"|#[^\n\r]*+|[A-Za-z_]\w*+|-?\d++(?:\.\d++)?(?:[eE][+-]?\d++)?|[^\s,]")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from app.chat import Message
-from app.replay.judging import JudgedCall, JudgedTurn, OpenStep, StepEvidence
+from app.replay.judge_types import JudgedCall, JudgedTurn, OpenStep, StepEvidence
 from app.replay.rubric import TASK
 
 # Characters of one question: texts of steps are never cut, the rest is cut with a mark.

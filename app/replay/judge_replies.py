@@ -11,7 +11,7 @@ import msgspec
 from reprise_formats.quotes import unescaped
 
 from app.chat import Answer
-from app.replay.judging import JudgeFinding, JudgeVerdict, OpenStep, StepJudgement
+from app.replay.judge_types import JudgeFinding, JudgeVerdict, OpenStep, StepJudgement
 from app.replay.rubric import VERDICTS
 from app.values.storable import storable_text
 from app.values.structs import convert

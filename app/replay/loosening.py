@@ -11,9 +11,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from app.replay.checks import Checker
-from app.replay.compare import MOST_DIFFERENCES
 from app.replay.comparison import TOO_LONG
-from app.replay.findings import Difference, ProducedAnswer, ProducedStep
+from app.replay.json_differences import MOST_DIFFERENCES
+from app.replay.result_types import Difference, ProducedAnswer, ProducedStep
 from app.replay.texts.scalars import distance
 from app.replay.types import AnswerCheck, CaseStep, CheckedAnswer, CheckedCall
 from app.values.json_pointer import format_pointer, is_index, parse_pointer

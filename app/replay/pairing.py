@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from app.replay.call_arguments import arguments_of
 from app.replay.checks import Checker
-from app.replay.findings import ProducedStep
 from app.replay.fingerprints import leaves, similarity, traits
 from app.replay.matching import Matching, Pairs, indexes_of, longest_common_subsequence, lowest_bit
+from app.replay.result_types import ProducedStep
 from app.replay.types import CaseStep, Effect, Order
 from app.values.budget import OverBudget
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from app.chat import Answer, File, Message, Tokens, ToolCall, ToolDefinition
-from app.replay.findings import TurnResult
-from app.replay.judging import JudgedTurn, StepJudgement, TurnJudgement
-from app.replay.replies import Replies
+from app.replay.judge_types import JudgedTurn, StepJudgement, TurnJudgement
+from app.replay.result_types import TurnResult
+from app.replay.stored_replies import Replies
 from app.replay.types import CheckedCall, DeclaredEffect
 
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from datetime import datetime, time
 from typing import Any
 
-from app.replay.forms import instant_of
 from app.replay.measures import seconds_of
+from app.replay.scalar_forms import instant_of
 from app.replay.tables import words
 
 _LOWER, _UPPER, _DURATIONS = (words("keys", name) for name in ("lower", "upper", "spans"))

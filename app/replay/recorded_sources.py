@@ -2,9 +2,9 @@
 
 from threading import Lock
 
-from app.replay.reader import Reader
-from app.replay.texts.forms import Forms
+from app.replay.text_reader import Reader
 from app.replay.texts.sources import Sources
+from app.replay.texts.value_forms import Forms
 from app.replay.types import TestCase
 
 

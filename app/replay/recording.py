@@ -14,10 +14,10 @@ from app.replay.call_arguments import arguments_of
 from app.replay.checks import Checker
 from app.replay.effects import Tool
 from app.replay.failures import reports_failure
-from app.replay.findings import AnsweredBy, ProducedCall
 from app.replay.fingerprints import fingerprint, similarity, traits
 from app.replay.matching import Matching, indexes_of, lowest_bit
-from app.replay.replies import CallReply, Replies
+from app.replay.result_types import AnsweredBy, ProducedCall
+from app.replay.stored_replies import CallReply, Replies
 from app.replay.types import CaseStep, CaseTurn, CheckedCall, RemovedCall
 from app.values.budget import OverBudget
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import parse_qsl
 
-from app.replay.kinds import LONGEST
-from app.replay.requests import ADDRESS, BODY, HEADERS, METHOD_KEYS, PARAMETERS, split_address
+from app.replay.http_requests import ADDRESS, BODY, HEADERS, METHOD_KEYS, PARAMETERS, split_address
 from app.replay.tables import TABLES, words
+from app.replay.text_kinds import LONGEST
 from app.replay.texts.sources import json_of
 
 _PORTS = {"http": ":80", "https": ":443"}

@@ -17,7 +17,7 @@ from app.chat import Tokens
 from app.errors import Invalid
 from app.replay.effects import Tool
 from app.replay.fidelity import void_reason
-from app.replay.findings import (
+from app.replay.result_types import (
     Drift,
     ReplayResult,
     ReplayStatus,

@@ -6,7 +6,7 @@ import json
 from hashlib import sha256
 from typing import Any, get_args
 
-from app.replay.judging import FindingKind
+from app.replay.judge_types import FindingKind
 
 RUBRIC = """\
 You judge the work of an assistant for the owner of the company that runs it. A conversation was once recorded. The \

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from app.replay.commands import command_reads, programs_of
-from app.replay.kinds import LONGEST, SHELL_KEYS, is_sql
-from app.replay.programs import carried
+from app.replay.shell_commands import command_reads, programs_of
+from app.replay.shell_programs import carried
 from app.replay.tables import TABLES, words
+from app.replay.text_kinds import LONGEST, SHELL_KEYS, is_sql
 from app.values.unicode import without_accents
 
 _SECRETS = TABLES["secrets"]

@@ -8,7 +8,7 @@ from typing import Any
 
 from app.replay.condition_algebra import NotRead
 from app.replay.conditions import Item, condition_form, expression_form, number_form, split
-from app.replay.statements import SQL_TEXT, is_doubtful
+from app.replay.sql_statements import SQL_TEXT, is_doubtful
 from app.replay.tables import TABLES, words
 from app.values.budget import OverBudget, WorkBudget
 

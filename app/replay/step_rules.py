@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from app.replay.arguments import CallRules
-from app.replay.compare import ignored_paths
 from app.replay.effects import Tool
+from app.replay.json_differences import ignored_paths
+from app.replay.matcher_places import RankedMatchers, ranked
 from app.replay.matchers import parse_matchers
-from app.replay.places import RankedMatchers, ranked
 from app.replay.types import CheckedCall, Effect, StringKind
 from app.values.budget import WorkBudget
 from app.values.json_pointer import PointerTree, parse_pointer

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Literal
 
-from app.replay.programs import is_named_as_reading
+from app.replay.shell_programs import is_named_as_reading
 from app.replay.tables import TABLES, words
 from app.values.unicode import without_accents
 

@@ -10,15 +10,20 @@ from msgspec.structs import replace
 
 from app.chat import Answer, Message, Tokens, ToolCall
 from app.errors import ProviderError
-from app.replay.asking import decide
 from app.replay.checks import Checker
 from app.replay.comparison import Assertion
 from app.replay.conversation import earlier_messages, result_text
 from app.replay.effects import Tool
-from app.replay.exchanged import exchanged_writes
+from app.replay.exchanged_writes import exchanged_writes
 from app.replay.excuses import Excuses, ReadCall
 from app.replay.fidelity import files_to_send
-from app.replay.findings import (
+from app.replay.judge_types import JudgedCall, JudgedTurn, OpenStep, StepJudgement
+from app.replay.offered_tools import Offer, offered_tools
+from app.replay.open_steps import decide
+from app.replay.pairing import pair
+from app.replay.recording import Arguments, Recording, Reply, arguments_key, optional_steps
+from app.replay.replay_state import Shared, Stop
+from app.replay.result_types import (
     FROM_ELSEWHERE,
     AnsweredBy,
     Drift,
@@ -30,14 +35,9 @@ from app.replay.findings import (
     Violation,
     ViolationKind,
 )
-from app.replay.judging import JudgedCall, JudgedTurn, OpenStep, StepJudgement
-from app.replay.offers import Offer, offered_tools
-from app.replay.pairing import pair
-from app.replay.playing import Shared, Stop
-from app.replay.recording import Arguments, Recording, Reply, arguments_key, optional_steps
 from app.replay.results import unplayed
 from app.replay.texts.sources import Sources
-from app.replay.unconfirmed import Unconfirmed, may_read, unconfirmed
+from app.replay.unconfirmed_reads import Unconfirmed, may_read, unconfirmed
 from app.replay.verdicts import Pairing, verdicts
 from app.replay.violations import Attempt, lost_tools, violations_of_turn
 from app.values.json import json_text

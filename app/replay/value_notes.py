@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from app.replay.compare import equal
-from app.replay.forms import joined_form
-from app.replay.kinds import AROUND_WORDS, EAST_ASIAN
+from app.replay.json_differences import equal
+from app.replay.scalar_forms import joined_form
 from app.replay.tables import TABLES
+from app.replay.text_kinds import AROUND_WORDS, EAST_ASIAN
 from app.replay.texts.value_kinds import plainly
 from app.replay.texts.words import TITLES
 from app.replay.types import Effect

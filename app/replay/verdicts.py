@@ -13,11 +13,11 @@ from app.replay.answers import expected_answer
 from app.replay.call_arguments import arguments_of
 from app.replay.checks import Checker
 from app.replay.comparison import Assertion, Comparison, OpenTexts
-from app.replay.findings import ProducedCall, ProducedStep, StepVerdict
 from app.replay.fingerprints import json_of
-from app.replay.judging import OpenStep, OpenStepKind, StepEvidence, StepJudgement
+from app.replay.judge_types import OpenStep, OpenStepKind, StepEvidence, StepJudgement
 from app.replay.matching import Pairs
 from app.replay.recording import Arguments, arguments_key
+from app.replay.result_types import ProducedCall, ProducedStep, StepVerdict
 from app.replay.texts.facts import Facts
 from app.replay.types import CaseStep
 from app.replay.wording import shown_json

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import UNSET
 
-from app.replay.findings import Difference
+from app.replay.result_types import Difference
 
 MOST_LISTED = 3
 WHOLE = 300  # characters of a value that a message shows whole

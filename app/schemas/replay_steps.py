@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from typing import Any, get_args
 
-from app.replay import findings
-from app.replay.findings import StepKind, StepResult, StopReason
-from app.replay.judging import JudgeFinding
+from app.replay import result_types
+from app.replay.judge_types import JudgeFinding
+from app.replay.result_types import StepKind, StepResult, StopReason
 from app.replay.texts.facts import Facts
 from app.schemas.answer import AnswerSchema, answer_of, anything, boolean, choice, integer, many, one, text
 
 StepCounts = AnswerSchema.from_dict(
     {result: integer(data_key=result) for result in get_args(StepResult)}, name="StepCounts"
 )
-Drift = answer_of(findings.Drift)
+Drift = answer_of(result_types.Drift)
 NO_STEP_DETAILS: dict[str, Any] = {"facts": None, "decidedBy": None, "required": True}
 NO_EVIDENCE: dict[str, Any] = {"kept": [], "lost": [], "invented": [], "form": []}
 
 
 class ProducedStepSchema(AnswerSchema):
-    """The JSON of `app.replay.findings.ProducedStep`. An answer has `text`, a call has the other fields."""
+    """The JSON of `app.replay.result_types.ProducedStep`. An answer has `text`, a call has the other fields."""
 
     kind = choice(*get_args(StepKind))
     text_ = text(required=False)
@@ -27,7 +27,7 @@ class ProducedStepSchema(AnswerSchema):
     arguments = anything(required=False)
     result = anything(required=False)
     effect = choice("read", "write", required=False)
-    answered_by = choice(*get_args(findings.AnsweredBy), required=False)
+    answered_by = choice(*get_args(result_types.AnsweredBy), required=False)
 
 
 class TextEvidenceSchema(AnswerSchema):
@@ -43,7 +43,7 @@ class TextEvidenceSchema(AnswerSchema):
 
 
 class StepVerdictSchema(AnswerSchema):
-    """The JSON of `app.replay.findings.StepVerdict`. `judged` is a judge's verdict that a person replaced.
+    """The JSON of `app.replay.result_types.StepVerdict`. `judged` is a judge's verdict that a person replaced.
 
     `findings` are what a judge found different, with quotes of both texts. `facts` are the values of `evidence`. A step
     that is not `required` may be left out.
@@ -54,17 +54,17 @@ class StepVerdictSchema(AnswerSchema):
     expected = anything(allow_none=True)
     actual = anything(allow_none=True)
     reason = text(required=False)
-    diff = many(answer_of(findings.Difference), required=False)
+    diff = many(answer_of(result_types.Difference), required=False)
     facts = one(answer_of(Facts), allow_none=True)
     evidence = one(TextEvidenceSchema, allow_none=True)
     required = boolean()
-    decided_by = choice(*get_args(findings.DecidedBy), allow_none=True)
+    decided_by = choice(*get_args(result_types.DecidedBy), allow_none=True)
     judged = choice("passed", "failed", required=False)
     findings = many(answer_of(JudgeFinding), required=False)
 
 
 class ReplayTurn(AnswerSchema):
-    """The JSON of `app.replay.findings.TurnResult`. Its tokens and violations are left out: the replay has them."""
+    """The JSON of `app.replay.result_types.TurnResult`. Its tokens and violations are left out: the replay has them."""
 
     user = text(allow_none=True)
     steps = many(StepVerdictSchema)

@@ -11,9 +11,9 @@ from marshmallow import ValidationError, fields, validate, validates_schema
 from app import chat
 from app.models.program_replays import ToolsMode
 from app.models.replays import STATUSES, ReplayRow
-from app.replay import findings, types
+from app.replay import result_types, types
 from app.replay.fault_types import FAULTS_MAX, VARIANT_NAME_MAX, Fault
-from app.replay.findings import StepResult, StopReason
+from app.replay.result_types import StepResult, StopReason
 from app.replay.types import Judging
 from app.schemas.answer import (
     AnswerSchema,
@@ -194,7 +194,7 @@ class ReplaySummary(AnswerSchema):
     commit_hash = text(allow_none=True)
     progress = one(ReplayProgress, attribute="row")
     counts = one(StepCounts, get=lambda view: view.row.counts or NO_COUNTS)
-    violations = many(answer_of(findings.Violation), get=lambda view: view.row.violations or [])
+    violations = many(answer_of(result_types.Violation), get=lambda view: view.row.violations or [])
     accepted_partial = boolean(attribute="row.accepted_partial")
     tokens = one(Tokens, get=lambda view: _tokens(view.row))
     cost = one(Cost, get=lambda view: _cost(view.row))
@@ -223,7 +223,7 @@ class Replay(ReplaySummary):
     turns = many(ReplayTurn, get=lambda view: [turn_answer(turn) for turn in _of_result("turns", ())(view)])
     stop_reason = choice(*get_args(StopReason), allow_none=True, get=_of_result("stopReason"))
     drift = one(Drift, get=_of_result("drift", NO_DRIFT))
-    tools = mapping(one(answer_of(findings.ToolEffect)), get=_of_result("tools", {}))
+    tools = mapping(one(answer_of(result_types.ToolEffect)), get=_of_result("tools", {}))
     offered_from = choice("prompt", "recording", "calls", get=_of_result("offeredFrom", "prompt"))
     void = text(allow_none=True, get=_of_result("void"))
     fidelity = one(answer_of(types.Fidelity), get=_of_result("fidelity", COMPLETE))

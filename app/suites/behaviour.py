@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from app.experiments.behaviour import EDITION, Behaviour
-from app.replay.findings import TurnResult
+from app.replay.result_types import TurnResult
 from app.search.words import words_of
 from app.sessions.facts import cut_name
 from app.suites.fingerprints import CalledTool, beginnings_of, order_of

@@ -8,9 +8,9 @@ from typing import Any
 from unicodedata import normalize
 
 from app.audit.probed_text import is_name
-from app.replay.commands import command_reads
-from app.replay.kinds import is_sql
-from app.replay.statements import sql_reads
+from app.replay.shell_commands import command_reads
+from app.replay.sql_statements import sql_reads
+from app.replay.text_kinds import is_sql
 
 # Returns other ways to write a value under a key, for a read or a write.
 Form = Callable[[str, Any, bool], Iterator[Any]]

@@ -18,9 +18,9 @@ from app.audit.probes import Probe, draw_probes
 from app.replay.checks import Checker
 from app.replay.conversation import recorded_past, result_text
 from app.replay.effects import tools_of
-from app.replay.findings import ProducedCall
 from app.replay.judge_question import enclosed, parts, task
-from app.replay.judging import JudgedCall, JudgedTurn, OpenStep, StepEvidence
+from app.replay.judge_types import JudgedCall, JudgedTurn, OpenStep, StepEvidence
+from app.replay.result_types import ProducedCall
 from app.replay.rubric import RUBRIC_ID, instruction
 from app.replay.texts.facts import compare_facts
 from app.replay.texts.sources import Sources

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from app.replay.findings import ReplayResult
+from app.replay.result_types import ReplayResult
 from tests.gate import bad_answers, bad_calls, bad_writes, harmless_answers, harmless_calls
 from tests.gate.cases import cases
 from tests.gate.scenes import Scene, play, scene_of

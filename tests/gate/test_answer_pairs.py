@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from app.replay.checks import Checker
-from app.replay.findings import ComparisonResult, ProducedAnswer
+from app.replay.result_types import ComparisonResult, ProducedAnswer
 from app.replay.texts.sources import Sources
 from app.replay.types import AnswerCheck, Check, CheckedAnswer
 from tests.gate.pairs import lines_of

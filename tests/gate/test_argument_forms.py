@@ -10,7 +10,7 @@ import pytest
 
 from app.replay.checks import Checker
 from app.replay.effects import Tool, tools_of
-from app.replay.findings import ProducedCall
+from app.replay.result_types import ProducedCall
 from app.replay.texts.sources import Sources
 from app.replay.types import CheckedCall
 from app.values.json import json_text

@@ -13,7 +13,7 @@ import pytest
 from app.chat import ToolDefinition
 from app.replay.checks import Checker
 from app.replay.effects import Tool, resolve
-from app.replay.findings import ProducedCall
+from app.replay.result_types import ProducedCall
 from app.replay.texts.sources import Sources
 from app.replay.types import CheckedCall, ToolRules
 from tests.support.documents import read_document

@@ -15,7 +15,7 @@ import pytest
 
 from app.chat import Answer
 from app.replay.judge_replies import read_reply
-from app.replay.judging import JudgeVerdict, OpenStep, StepEvidence
+from app.replay.judge_types import JudgeVerdict, OpenStep, StepEvidence
 from app.replay.rubric import RUBRIC_ID
 from tests.gate.asked import DRAWN, KeptModel
 from tests.gate.strangers import written_drafts

@@ -10,7 +10,7 @@ from functools import cache
 import orjson
 import pytest
 
-from app.replay.calls import call_reads
+from app.replay.call_effects import call_reads
 from app.replay.engine import replay
 from app.replay.ports import Ports
 from app.replay.types import DeclaredEffect

@@ -12,7 +12,7 @@ from typing import Any
 
 from app.replay.arguments import CallRules, compare_arguments
 from app.replay.effects import resolve
-from app.replay.places import ranked
+from app.replay.matcher_places import ranked
 from app.replay.texts.sources import Sources
 from app.replay.tool_names import effect_of_name
 from app.replay.types import ToolRules

@@ -37,21 +37,21 @@ from app.providers.encoding import decoded
 from app.providers.failures import ProviderFailure
 from app.providers.openai_answers import OpenAIDecoder
 from app.rendering.render import Placeholder, PlaceholderValue, render, to_xml
-from app.replay import commands, documents, kinds
+from app.replay import documents, shell_commands, text_kinds
 from app.replay.cases import load_case, shown_document
 from app.replay.checks import Checker
 from app.replay.code_forms import code_note
-from app.replay.commands import command_reads
 from app.replay.corrections import Correction, NewStep, corrected
-from app.replay.findings import ProducedAnswer, ProducedCall
+from app.replay.http_requests import request_reads
 from app.replay.judge_question import enclosed, fitting, parts, task
 from app.replay.judge_replies import read_reply
-from app.replay.judging import JudgedCall, JudgedTurn, OpenStep, StepEvidence
-from app.replay.kinds import kind_of
-from app.replay.reader import Reader
+from app.replay.judge_types import JudgedCall, JudgedTurn, OpenStep, StepEvidence
 from app.replay.request_forms import request_form
-from app.replay.requests import request_reads
-from app.replay.statements import sql_reads
+from app.replay.result_types import ProducedAnswer, ProducedCall
+from app.replay.shell_commands import command_reads
+from app.replay.sql_statements import sql_reads
+from app.replay.text_kinds import kind_of
+from app.replay.text_reader import Reader
 from app.replay.texts.sources import Sources
 from app.replay.types import CaseTurn, Check, CheckedAnswer, CheckedCall, TestCase
 from app.schemas.csv_lines import csv_lines
@@ -178,12 +178,12 @@ def xml(text: str) -> Work:
 
 
 def statement(text: str) -> Work:
-    sql = f"select 1 from t{text}"[: kinds.LONGEST]
-    return lambda: (kinds.is_sql(sql), sql_reads(sql))
+    sql = f"select 1 from t{text}"[: text_kinds.LONGEST]
+    return lambda: (text_kinds.is_sql(sql), sql_reads(sql))
 
 
 def request(text: str) -> Work:
-    arguments = {"method": "GET", "url": f"http://a{text}"[: kinds.LONGEST]}
+    arguments = {"method": "GET", "url": f"http://a{text}"[: text_kinds.LONGEST]}
     return lambda: (request_reads({key: key for key in arguments}, arguments, runs_only=True), request_form(arguments))
 
 
@@ -364,11 +364,14 @@ PLACES: dict[str, tuple[int, Callable[[str], Work]]] = {
     "presenters: a text": (CHARACTERS, lambda text: lambda: block(text, PAGE, parse=True).pieces),
     "presenters: JSON": (CHARACTERS, json_of(lambda text: block(text, PAGE, parse=True).pieces)),
     "presenters: a difference": (CHARACTERS, difference),
-    "replay: a statement of SQL": (kinds.LONGEST, statement),
-    "replay: a command": (kinds.LONGEST, lambda text: lambda: commands.command_reads(text)),
-    "replay: a program": (kinds.LONGEST, lambda text: lambda: code_note(f"a{text[2:]}=1", f"a{text[2:]}=2")),
-    "replay: a request": (kinds.LONGEST, request),
-    "replay: the kind of a text": (CHARACTERS, lambda text: lambda: (kinds.is_code(text), kinds.is_language(text))),
+    "replay: a statement of SQL": (text_kinds.LONGEST, statement),
+    "replay: a command": (text_kinds.LONGEST, lambda text: lambda: shell_commands.command_reads(text)),
+    "replay: a program": (text_kinds.LONGEST, lambda text: lambda: code_note(f"a{text[2:]}=1", f"a{text[2:]}=2")),
+    "replay: a request": (text_kinds.LONGEST, request),
+    "replay: the kind of a text": (
+        CHARACTERS,
+        lambda text: lambda: (text_kinds.is_code(text), text_kinds.is_language(text)),
+    ),
     "audit: a text": (LONGEST_PROBED, probed),
     "values.thoughts": (CHARACTERS, lambda text: lambda: (separated(text), separated(f"<think>{text}"))),
     "results: MCP": (CHARACTERS, lambda text: lambda: recorded_result({"content": [{"type": "text", "text": text}]})),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from threading import Lock
 
-from app.replay.reader import Reader
-from app.replay.texts.forms import Forms, FormsBefore
+from app.replay.text_reader import Reader
+from app.replay.texts.value_forms import Forms, FormsBefore
 
 
 class TextBackground:

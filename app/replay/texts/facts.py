@@ -16,9 +16,9 @@ from collections.abc import Iterable
 
 import msgspec
 
-from app.replay.texts.forms import Forms
 from app.replay.texts.names import words_and_titled
 from app.replay.texts.sources import Sources
+from app.replay.texts.value_forms import Forms
 from app.replay.texts.value_kinds import Value
 from app.values.unicode import nfc
 

@@ -9,10 +9,10 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from app.replay.reader import Reader
+from app.replay.text_reader import Reader
 from app.replay.texts.background import TextBackground
-from app.replay.texts.forms import Forms, Lookup
 from app.replay.texts.names import Names, find_names, names_of, plain_words, words_and_titled
+from app.replay.texts.value_forms import Forms, Lookup
 from app.replay.texts.value_kinds import Value
 from app.replay.texts.values import find_values
 from app.replay.texts.words import NAME_KEYS, NO_NAME_KEYS

@@ -11,7 +11,7 @@ from app.audit.probes import Labelled
 from app.models import replays
 from app.models.replays import ReplayFilter
 from app.replay.documents import load
-from app.replay.findings import ReplayResult
+from app.replay.result_types import ReplayResult
 from app.replay.types import TestCase
 
 REPLAYS_READ = 500  # newest replays of a prompt

@@ -17,7 +17,7 @@ from app.experiments.types import CaseClass, Decision, Verdict
 from app.models.experiment_replays import PlayedRow
 from app.models.replays import CandidateKind
 from app.models.runs import StoredCost
-from app.replay.findings import ViolationKind
+from app.replay.result_types import ViolationKind
 from app.services.experiments.plan import BASELINE, FIRST_MODEL, Plan
 from app.services.experiments.replayed_experiment import UNDECIDED, ReplayedExperiment, latency_ms
 from app.services.replays.frozen import FrozenCase

@@ -25,7 +25,7 @@ from app.models.replays import ReplayRow
 from app.replay.calibration import Calibration, calibrate, rates
 from app.replay.cases import load_case
 from app.replay.documents import dump, load
-from app.replay.findings import ReplayResult
+from app.replay.result_types import ReplayResult
 from app.replay.types import Judging
 from app.services.replays.candidates import CandidateReader
 from app.services.replays.case_store import require_case

@@ -17,8 +17,8 @@ from app.models.known_verdicts import KnownScope, KnownVerdict
 from app.models.language_models import LanguageModel
 from app.models.replays import ReplayRow
 from app.replay.documents import load
-from app.replay.judging import JudgedTurn, JudgeFinding, OpenStep, StepJudgement, TurnJudgement
-from app.replay.known import MessageDigests, TurnDigests
+from app.replay.judge_types import JudgedTurn, JudgeFinding, OpenStep, StepJudgement, TurnJudgement
+from app.replay.verdict_digests import MessageDigests, TurnDigests
 from app.services.masking.rules import MessageMasking
 from app.values.storable import decode_json
 

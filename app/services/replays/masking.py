@@ -9,7 +9,7 @@ from msgspec import structs
 
 from app.experiments.behaviour import Behaviour
 from app.otlp.masking import MASK
-from app.replay.findings import Difference
+from app.replay.result_types import Difference
 from app.replay.wording import differing, shown_json
 from app.services.masking.rules import MessageMasking
 from app.values.json_pointer import parse_pointer
@@ -45,7 +45,7 @@ class Wordings:
 
 
 def masked_replay(values: Json, masking: MessageMasking) -> Json:
-    """Mask the columns of an ended replay; `result` is the JSON of `app.replay.findings.ReplayResult`."""
+    """Mask the columns of an ended replay; `result` is the JSON of `app.replay.result_types.ReplayResult`."""
     kept = values | {"error": masking.error(values.get("error"))}
     if behaviour := values.get("behaviour"):
         kept["behaviour"] = _behaviour(behaviour, masking)

@@ -14,8 +14,8 @@ from app.models import program_replays, replays
 from app.models.program_replays import PLAYED_BY_PROGRAM, ProgramReplay
 from app.models.replays import ReplayRow
 from app.replay.engine import PlayedConversation
-from app.replay.program import ProgramDraft, is_void
-from app.replay.replies import Replies
+from app.replay.program_transcript import ProgramDraft, is_void
+from app.replay.stored_replies import Replies
 from app.replay.types import DeclaredEffect, TestCase
 from app.services.replays.memory import PER_BYTE, CaseSizes
 from app.services.replays.preparation import Preparation, Prepared, PreparedCase

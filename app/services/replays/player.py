@@ -26,8 +26,8 @@ from app.models.replays import ReplayRow
 from app.providers.types import ProviderPort
 from app.replay import documents, results
 from app.replay.engine import replay
-from app.replay.findings import ReplayResult
 from app.replay.ports import JudgePort, Ports
+from app.replay.result_types import ReplayResult
 from app.services.language_models.credentials import CredentialService
 from app.services.masking.rules import MaskingRules, MessageMasking
 from app.services.replays.budget import Budget, ExperimentBudget, Unlimited

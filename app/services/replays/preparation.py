@@ -19,7 +19,7 @@ from app.models.replays import ReplayRow
 from app.replay.cases import load_case
 from app.replay.effect_proposals import EffectProposal, proposed_effects
 from app.replay.fault_types import Fault
-from app.replay.program import Transcript, program_case
+from app.replay.program_transcript import Transcript, program_case
 from app.replay.types import DeclaredEffect, TestCase
 from app.services.language_models.service import ModelService
 from app.services.prompts.content import content_of_snapshot

@@ -14,9 +14,8 @@ from app.models.program_replays import ProgramReplay
 from app.providers.failures import ProviderFailure
 from app.providers.passing.wire import Body, Results, encoded
 from app.providers.types import ModelConfig
-from app.replay.findings import TurnResult
 from app.replay.ports import JudgePort, KnownPort, Ports
-from app.replay.program import (
+from app.replay.program_transcript import (
     ModelCall,
     OtherCall,
     ProgramDraft,
@@ -26,7 +25,8 @@ from app.replay.program import (
     Transcript,
     settled_steps,
 )
-from app.replay.replies import Replies
+from app.replay.result_types import TurnResult
+from app.replay.stored_replies import Replies
 from app.services.replays.program_memory import PER_MARK
 from app.services.replays.program_store import BUSY, NO_TURN, ChangedMeanwhile, ProgramStore
 from app.services.replays.program_upstream import ProgramRequest, Upstream

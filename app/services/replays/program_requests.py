@@ -17,12 +17,12 @@ from app.models import language_models, program_replays
 from app.models.program_replays import ProgramReplay
 from app.providers.types import ProviderPort
 from app.replay.engine import PlayedConversation
-from app.replay.playing import Stop
 from app.replay.ports import Ports
-from app.replay.program import OtherCall, ProgramDraft, ProgramEvent, TurnStopped
-from app.replay.reader import COMPARED_MAX
+from app.replay.program_transcript import OtherCall, ProgramDraft, ProgramEvent, TurnStopped
 from app.replay.recording import RecordedKeys
-from app.replay.replies import Replies
+from app.replay.replay_state import Stop
+from app.replay.stored_replies import Replies
+from app.replay.text_reader import COMPARED_MAX
 from app.services.language_models.credentials import CredentialService
 from app.services.language_models.prices import PriceService
 from app.services.replays.budget import cost_reached, is_spent

@@ -16,7 +16,7 @@ from app.errors import Conflict, Invalid
 from app.models import program_events, program_replays
 from app.models.program_events import RowKind
 from app.models.program_replays import ProgramReplay
-from app.replay.program import (
+from app.replay.program_transcript import (
     ModelCall,
     ProgramAnswer,
     ProgramEvent,
@@ -24,8 +24,8 @@ from app.replay.program import (
     TurnStopped,
     earlier_transcript,
 )
-from app.replay.reader import COMPARED_MAX
-from app.replay.replies import CallReply
+from app.replay.stored_replies import CallReply
+from app.replay.text_reader import COMPARED_MAX
 from app.values.structs import decode
 
 CALLS_MAX = 1000

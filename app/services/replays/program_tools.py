@@ -12,8 +12,8 @@ import orjson
 
 from app.chat import Answer, Message, ToolCall, ToolDefinition
 from app.replay.call_arguments import arguments_of
-from app.replay.compare import equal
-from app.replay.program import (
+from app.replay.json_differences import equal
+from app.replay.program_transcript import (
     OWN_CALL,
     ModelCall,
     ProgramDraft,

@@ -24,7 +24,7 @@ from app.replay.accepting import StepOutcome, is_acceptable
 from app.replay.cases import load_case
 from app.replay.fault_types import Fault
 from app.replay.faults import require_faults
-from app.replay.findings import ReplayResult, StepVerdict
+from app.replay.result_types import ReplayResult, StepVerdict
 from app.replay.types import Judging
 from app.services.language_models.credentials import CredentialService
 from app.services.language_models.service import ModelService

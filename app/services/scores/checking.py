@@ -23,9 +23,9 @@ from app.prices.book import NO_PRICES
 from app.providers.types import ProviderPort
 from app.replay.checks import Checker
 from app.replay.comparison import TOO_LONG
-from app.replay.findings import ProducedAnswer
-from app.replay.judging import JudgedTurn, OpenStep
-from app.replay.reader import COMPARED_MAX, Reader
+from app.replay.judge_types import JudgedTurn, OpenStep
+from app.replay.result_types import ProducedAnswer
+from app.replay.text_reader import COMPARED_MAX, Reader
 from app.replay.texts.sources import Sources
 from app.replay.types import Check, CheckedAnswer
 from app.services.accounts.projects import Owners

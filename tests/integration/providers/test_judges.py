@@ -13,7 +13,7 @@ from app.errors import ProviderError
 from app.models.language_models import LanguageModel
 from app.providers.router import Providers
 from app.providers.types import Credential
-from app.replay.judging import JudgedTurn, OpenStep, StepJudgement
+from app.replay.judge_types import JudgedTurn, OpenStep, StepJudgement
 from app.replay.rubric import SCHEMA
 from app.services.replays.budget import Unlimited
 from app.services.replays.ports import MeteredModel

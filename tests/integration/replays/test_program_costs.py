@@ -18,7 +18,7 @@ from app.chat import Answer, ToolCall
 from app.models.program_replays import ProgramReplay
 from app.replay import faults, recording, turn_player
 from app.replay.checks import Checker
-from app.replay.program import OWN_CALL, ModelCall, ProgramAnswer, Transcript
+from app.replay.program_transcript import OWN_CALL, ModelCall, ProgramAnswer, Transcript
 from app.schemas.programs import TOOL_ARGUMENTS_MAX
 from app.services.replays import program_requests, program_store, program_tools
 from app.services.replays.played_programs import UPGRADED

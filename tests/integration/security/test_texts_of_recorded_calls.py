@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.replay.kinds import LONGEST
+from app.replay.text_kinds import LONGEST
 from tests.integration.replays.recording import finished, prompt, record
 from tests.support.conversations import RecordedCall, RecordedTurn
 from tests.support.interpreter import held_s

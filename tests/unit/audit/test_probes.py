@@ -19,7 +19,7 @@ from app.audit.probes import (
     probed_steps_of,
 )
 from app.chat import ToolDefinition
-from app.replay.judging import JudgeVerdict
+from app.replay.judge_types import JudgeVerdict
 from app.replay.ports import Ports
 from app.replay.types import CaseTurn, Check, CheckedAnswer, CheckedCall, TestCase, ToolRules
 from app.values.budget import WorkBudget

@@ -9,24 +9,24 @@ from typing import Any
 from app.replay.answers import Answers
 from app.replay.argument_notes import ArgumentNotes
 from app.replay.arguments import CallRules, compare_arguments
-from app.replay.calls import call_reads
+from app.replay.call_effects import call_reads
 from app.replay.checks import Checker
-from app.replay.clocks import clock_of
 from app.replay.code_forms import code_note
-from app.replay.commands import command_reads
-from app.replay.findings import ProducedAnswer, ProducedCall
-from app.replay.kinds import kinds_of
 from app.replay.loosening import Evidence, Loosening
+from app.replay.matcher_places import ranked
 from app.replay.matchers import parse_matchers
-from app.replay.places import ranked
 from app.replay.ranges import contains_range
-from app.replay.reader import Reader
+from app.replay.result_types import ProducedAnswer, ProducedCall
 from app.replay.schedules import same_rule, schedule_form
 from app.replay.secret_reads import reads_secret
+from app.replay.shell_commands import command_reads
+from app.replay.text_kinds import kinds_of
+from app.replay.text_reader import Reader
 from app.replay.texts.background import TextBackground
 from app.replay.texts.facts import compare_facts
 from app.replay.texts.scalars import letters
 from app.replay.texts.sources import Sources
+from app.replay.times_of_day import clock_of
 from app.replay.tool_names import effect_of_name
 from app.replay.types import Check, CheckedAnswer, StringKind
 from app.replay.value_notes import list_note, text_note

@@ -12,25 +12,25 @@ from msgspec.structs import replace
 
 from app.chat import Answer, Message, ToolCall, ToolDefinition
 from app.errors import Invalid, ProviderError
-from app.replay.asking import decide
 from app.replay.attempt_sources import AttemptSources
 from app.replay.calibration import Proposal, accept_proposals, calibrate, can_fail
 from app.replay.cases import require_playable
 from app.replay.changes import change_case
 from app.replay.checks import Checker
-from app.replay.compare import ignored_paths
 from app.replay.documents import load
 from app.replay.effects import defined_tools
 from app.replay.engine import PlayedConversation, replay
 from app.replay.fault_types import Variant
 from app.replay.faults import require_variants
-from app.replay.findings import ProducedAnswer, ProducedCall
+from app.replay.json_differences import ignored_paths
 from app.replay.judge import ModelJudge
-from app.replay.judging import JudgedTurn, OpenStep, StepEvidence
-from app.replay.program import is_void
-from app.replay.reader import Reader
+from app.replay.judge_types import JudgedTurn, OpenStep, StepEvidence
+from app.replay.open_steps import decide
+from app.replay.program_transcript import is_void
 from app.replay.recorded_sources import RecordedSources
+from app.replay.result_types import ProducedAnswer, ProducedCall
 from app.replay.results import unplayed, void
+from app.replay.text_reader import Reader
 from app.replay.texts.sources import Sources
 from app.replay.types import Fidelity, Missing, TestCase
 from app.replay.verdicts import Pairing, verdicts

@@ -22,12 +22,12 @@ from app.replay.documents import dump
 from app.replay.effect_proposals import unknown_tools
 from app.replay.effects import defined_tools, require_usable, tools_of
 from app.replay.engine import replay
-from app.replay.findings import ReplayResult
-from app.replay.judging import JudgedTurn, StepJudgement, TurnJudgement
-from app.replay.known import MessageDigests, TurnDigests
-from app.replay.program import is_void, program_case
+from app.replay.judge_types import JudgedTurn, StepJudgement, TurnJudgement
+from app.replay.program_transcript import is_void, program_case
+from app.replay.result_types import ReplayResult
 from app.replay.results import agreement, answers_digest, step_at, with_verdict
 from app.replay.types import CaseFile, Fidelity, Missing, RemovedCall, TestCase, ToolRules
+from app.replay.verdict_digests import MessageDigests, TurnDigests
 from app.sessions.types import EarlierMessage
 from app.values.budget import WorkBudget
 from tests.support.cores import Make

@@ -15,10 +15,9 @@ from app.audit.playing import play_probe
 from app.audit.probes import Probe, ProbedCase, draw_probes
 from app.audit.staleness import changed_cases
 from app.chat import Answer, Message, ToolCall, ToolDefinition
-from app.replay.calls import call_reads
+from app.replay.call_effects import call_reads
 from app.replay.cases import WrittenTurn, case_by_hand, case_from_turns, load_case
 from app.replay.changes import change_case
-from app.replay.commands import acting_part, command_reads
 from app.replay.derived_tools import derived_definitions
 from app.replay.documents import dump
 from app.replay.effect_proposals import UnknownTool, propose_effects, proposed_effects
@@ -29,14 +28,15 @@ from app.replay.fault_types import Fault, Variant
 from app.replay.faults import require_variants, with_faults
 from app.replay.find_forms import find_form
 from app.replay.judge import ModelJudge
-from app.replay.judging import JudgedCall, JudgedTurn, OpenStep, StepEvidence
-from app.replay.known import MessageDigests, TurnDigests
+from app.replay.judge_types import JudgedCall, JudgedTurn, OpenStep, StepEvidence
 from app.replay.ports import Ports
-from app.replay.program import ModelCall, ProgramAnswer, RecordedProgram, Transcript, earlier_transcript
-from app.replay.replies import Replies
+from app.replay.program_transcript import ModelCall, ProgramAnswer, RecordedProgram, Transcript, earlier_transcript
 from app.replay.session_pieces import is_piece
-from app.replay.statements import sql_reads
+from app.replay.shell_commands import acting_part, command_reads
+from app.replay.sql_statements import sql_reads
+from app.replay.stored_replies import Replies
 from app.replay.types import Fidelity, Missing, TestCase, ToolRules
+from app.replay.verdict_digests import MessageDigests, TurnDigests
 from app.sessions.build import build_session
 from app.sessions.types import Step, Turn
 from app.values.budget import WorkBudget

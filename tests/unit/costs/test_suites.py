@@ -6,7 +6,7 @@ from typing import Literal
 
 import pytest
 
-from app.replay.findings import ProducedAnswer, StepVerdict, TurnResult
+from app.replay.result_types import ProducedAnswer, StepVerdict, TurnResult
 from app.sessions.facts import TurnFacts
 from app.suites.behaviour import behaviour_of
 from app.suites.cases import of_case

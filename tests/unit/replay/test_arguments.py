@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.replay.arguments import ArgumentsComparison, CallRules, compare_arguments
-from app.replay.compare import equal
-from app.replay.places import ranked
+from app.replay.json_differences import equal
+from app.replay.matcher_places import ranked
 from app.replay.texts.sources import Sources
 from app.replay.types import Effect, StringKind
 from app.values.json_pointer import PointerTree, parse_pointer

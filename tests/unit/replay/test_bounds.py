@@ -14,18 +14,18 @@ from app.replay.answers import ELEMENTS_MAX
 from app.replay.arguments import CallRules, compare_arguments
 from app.replay.attempt_sources import AttemptSources
 from app.replay.checks import Checker
-from app.replay.compare import differences, equal, ignored_paths
 from app.replay.comparison import TOO_LONG
 from app.replay.engine import replay
-from app.replay.findings import ProducedAnswer, ProducedCall, ReplayResult
 from app.replay.fingerprints import fingerprint, leaves, similarity, traits
-from app.replay.kinds import kinds_of
+from app.replay.json_differences import differences, equal, ignored_paths
 from app.replay.loosening import Evidence, Loosening
+from app.replay.matcher_places import ranked
 from app.replay.matchers import parse_matchers
 from app.replay.matching import Matching
-from app.replay.places import ranked
-from app.replay.reader import COMPARED_MAX, Reader
 from app.replay.recorded_sources import RecordedSources
+from app.replay.result_types import ProducedAnswer, ProducedCall, ReplayResult
+from app.replay.text_kinds import kinds_of
+from app.replay.text_reader import COMPARED_MAX, Reader
 from app.replay.texts.scalars import letters
 from app.replay.texts.sources import Sources
 from app.replay.types import Order, TestCase, ToolRules

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from app.replay.code_forms import code_note
-from app.replay.commands import command_reads
-from app.replay.forms import scalar_form
-from app.replay.kinds import kind_of
-from app.replay.statements import sql_reads
+from app.replay.scalar_forms import scalar_form
+from app.replay.shell_commands import command_reads
+from app.replay.sql_statements import sql_reads
+from app.replay.text_kinds import kind_of
 from app.replay.texts.facts import compare_facts
 from app.replay.texts.names import Names, find_names, names_of, plain_words, words_and_titled
 from app.replay.texts.sources import Sources

@@ -16,9 +16,9 @@ from app.errors import Conflict
 from app.replay.calibration import Calibration, Proposal, accept_proposals, calibrate
 from app.replay.checks import Checker
 from app.replay.engine import replay
-from app.replay.findings import ProducedCall, ReplayResult
 from app.replay.loosening import Evidence, Loosening
-from app.replay.reader import Reader
+from app.replay.result_types import ProducedCall, ReplayResult
+from app.replay.text_reader import Reader
 from app.replay.texts.sources import Sources
 from app.replay.types import Check, TestCase, ToolRules
 from app.values.budget import WorkBudget

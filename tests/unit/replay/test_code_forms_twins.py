@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from app.replay.arguments import CallRules, compare_arguments
 from app.replay.code_forms import code_note
-from app.replay.places import ranked
+from app.replay.matcher_places import ranked
 from app.replay.texts.sources import Sources
 
 SAME = [

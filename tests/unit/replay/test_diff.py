@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET
 
-from app.replay.compare import differences, equal, ignored_paths
-from app.replay.findings import Difference
 from app.replay.fingerprints import leaves, similarity
+from app.replay.json_differences import differences, equal, ignored_paths
+from app.replay.result_types import Difference
 from app.values.json_pointer import parse_pointer
 from app.values.unicode import nfc
 

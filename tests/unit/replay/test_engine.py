@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from app.chat import Answer, Message
 from app.errors import ProviderError
 from app.replay.engine import replay
-from app.replay.findings import Drift, ProducedCall, ReplayResult, TurnResult
-from app.replay.judging import JudgedTurn, TurnJudgement
+from app.replay.judge_types import JudgedTurn, TurnJudgement
+from app.replay.result_types import Drift, ProducedCall, ReplayResult, TurnResult
 from app.replay.types import Order, TestCase
 from tests.unit.replay.fakes import (
     FakeDraft,

@@ -15,9 +15,9 @@ from msgspec.structs import replace
 from app.chat import Answer, Message, ToolCall
 from app.errors import ProviderError
 from app.replay.call_arguments import arguments_of
-from app.replay.compare import equal
 from app.replay.engine import replay
-from app.replay.findings import ReplayResult
+from app.replay.json_differences import equal
+from app.replay.result_types import ReplayResult
 from app.replay.types import (
     CaseStep,
     CaseTurn,

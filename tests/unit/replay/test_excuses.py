@@ -16,10 +16,10 @@ from app.chat import Answer, Tokens, ToolDefinition
 from app.errors import ProviderError
 from app.replay.engine import replay
 from app.replay.fault_types import Fault
-from app.replay.findings import ReplayResult
 from app.replay.judge import ModelJudge
-from app.replay.judging import JudgedTurn, JudgeVerdict, OpenStep, StepJudgement, TurnJudgement
-from app.replay.replies import Replies
+from app.replay.judge_types import JudgedTurn, JudgeVerdict, OpenStep, StepJudgement, TurnJudgement
+from app.replay.result_types import ReplayResult
+from app.replay.stored_replies import Replies
 from app.replay.types import CaseStep, RemovedCall, TestCase, ToolRules
 from tests.unit.replay.fakes import FakeDraft, FakeJudge, FakeModel, answer, call, calls, ports, says, scripted, turn
 

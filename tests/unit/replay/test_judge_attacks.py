@@ -10,7 +10,7 @@ import pytest
 
 from app.chat import Answer, Message
 from app.replay.judge import ModelJudge
-from app.replay.judging import JudgedCall, JudgedTurn, OpenStep
+from app.replay.judge_types import JudgedCall, JudgedTurn, OpenStep
 from tests.unit.replay.fakes import FakeModel, says
 
 PASSED = json.dumps({"steps": [{"step": 0, "findings": [], "verdict": "passed"}]})

@@ -8,7 +8,7 @@ import pytest
 from app.chat import Answer, Message, Tokens
 from app.errors import ProviderError
 from app.replay.judge import ModelJudge
-from app.replay.judging import JudgedCall, JudgedTurn, OpenStep, StepEvidence, TurnJudgement
+from app.replay.judge_types import JudgedCall, JudgedTurn, OpenStep, StepEvidence, TurnJudgement
 from tests.unit.replay.fakes import FakeModel, says, scripted
 
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from msgspec import UNSET
 
 from app.replay.arguments import ArgumentsComparison, OpenDifference, compare_arguments
-from app.replay.compare import ignored_paths
-from app.replay.findings import Difference
+from app.replay.json_differences import ignored_paths
+from app.replay.matcher_places import ranked
 from app.replay.matchers import parse_matcher, parse_matchers
-from app.replay.places import ranked
+from app.replay.result_types import Difference
 from app.replay.texts.facts import Facts
 from app.replay.texts.sources import Sources
 

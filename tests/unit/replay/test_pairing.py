@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.replay.findings import ProducedAnswer, ProducedCall, ProducedStep
+from app.replay.result_types import ProducedAnswer, ProducedCall, ProducedStep
 from app.replay.types import CaseStep, Check, CheckedAnswer, CheckedCall, Order
 from tests.unit.replay.fakes import answer, call, compare, pair
 

@@ -5,8 +5,8 @@ from typing import Any
 from app.chat import ToolCall
 from app.replay.checks import Checker
 from app.replay.effects import resolve
-from app.replay.reader import Reader
 from app.replay.recording import RecordedCalls, Recording
+from app.replay.text_reader import Reader
 from app.replay.texts.sources import Sources
 from app.replay.types import CaseTurn, ToolRules
 from app.values.budget import WorkBudget

@@ -10,7 +10,7 @@ from app.chat import Tokens
 from app.errors import Invalid
 from app.replay.documents import dump, load
 from app.replay.engine import replay
-from app.replay.findings import (
+from app.replay.result_types import (
     Difference,
     Drift,
     ProducedAnswer,

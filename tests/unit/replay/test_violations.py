@@ -6,7 +6,7 @@ import pytest
 
 from app.chat import Answer, ToolDefinition
 from app.replay.engine import replay
-from app.replay.findings import ReplayResult
+from app.replay.result_types import ReplayResult
 from app.replay.secret_reads import reads_secret
 from app.replay.types import CaseStep, TestCase, ToolRules
 from tests.unit.replay.fakes import FakeDraft, answer, call, calls, ports, says, scripted, turn

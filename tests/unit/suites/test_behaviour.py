@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.experiments.behaviour import EDITION, Behaviour
-from app.replay.findings import ProducedAnswer, StepVerdict, TurnResult
+from app.replay.result_types import ProducedAnswer, StepVerdict, TurnResult
 from app.suites.behaviour import NAME_MAX, TOOLS_MAX, behaviour_of
 from app.values.structs import decode
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.replay.texts.forms import Forms
+from app.replay.texts.value_forms import Forms
 from app.replay.texts.values import find_values
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from app.experiments.behaviour import EDITION, Behaviour
 from app.otlp.masking import MASK, Masking, Rule
-from app.replay.findings import Difference
+from app.replay.result_types import Difference
 from app.replay.wording import differing
 from app.services.masking.rules import MessageMasking
 from app.services.replays import masking

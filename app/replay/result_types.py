@@ -9,7 +9,7 @@ from msgspec import UNSET
 
 from app.chat import Tokens
 from app.replay.effects import EffectFrom
-from app.replay.judging import JudgeFinding
+from app.replay.judge_types import JudgeFinding
 from app.replay.texts.facts import Facts
 from app.replay.types import DeclaredEffect, Effect, Fidelity
 

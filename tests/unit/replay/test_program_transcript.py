@@ -6,7 +6,7 @@ import pytest
 
 from app.chat import Answer, ToolCall, ToolDefinition
 from app.errors import ProviderError
-from app.replay.program import (
+from app.replay.program_transcript import (
     ModelCall,
     OtherCall,
     ProgramAnswer,

@@ -11,8 +11,8 @@ import pytest
 from app.chat import Answer, ToolCall
 from app.replay.effects import resolve
 from app.replay.engine import replay
-from app.replay.exchanged import exchanged_writes
-from app.replay.findings import ReplayResult
+from app.replay.exchanged_writes import exchanged_writes
+from app.replay.result_types import ReplayResult
 from app.replay.types import CaseStep, Check, CheckedCall, TestCase, ToolRules
 from app.replay.violations import Attempt
 from tests.support.operations import growth_of

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.chat import ToolDefinition
-from app.replay.calls import call_reads
+from app.replay.call_effects import call_reads
 from app.replay.effects import Tool, resolve
 from app.replay.types import ToolRules
 

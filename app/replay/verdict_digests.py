@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import to_builtins
 
 from app.chat import Message
-from app.replay.judging import JudgedTurn, OpenStep
+from app.replay.judge_types import JudgedTurn, OpenStep
 from app.replay.rubric import RUBRIC_ID
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import time, timedelta
 
-from app.replay.forms import instant_of
+from app.replay.scalar_forms import instant_of
 
 _LONGEST = 40  # characters
 _CLOCK = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d)(?:\.0{1,9})?)?")

@@ -14,10 +14,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from app.replay.call_arguments import arguments_of
-from app.replay.calls import call_reads
+from app.replay.call_effects import call_reads
 from app.replay.effects import Tool
-from app.replay.findings import StepVerdict
 from app.replay.matching import Pairs
+from app.replay.result_types import StepVerdict
 from app.replay.types import CaseStep, DeclaredEffect
 from app.replay.violations import Attempt
 from app.replay.wording import shown_json

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import pytest
 
 from app.replay.arguments import CallRules, compare_arguments
-from app.replay.places import ranked
+from app.replay.matcher_places import ranked
 from app.replay.texts.sources import Sources
 from app.replay.types import Effect
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import takewhile
 from typing import Any
 
-from app.replay.statements import sql_reads
+from app.replay.sql_statements import sql_reads
 from app.replay.tables import TABLES, words
 
 _PROGRAMS = TABLES["programs"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from app.replay.requests import METHOD_KEYS
+from app.replay.http_requests import METHOD_KEYS
 from app.replay.tables import words
 from app.replay.texts.sources import json_of
 from app.replay.tool_names import effect_of_name, words_of_name

@@ -6,13 +6,14 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from app.replay.commands import command_reads
 from app.replay.graphql import graphql_reads, is_graphql
-from app.replay.kinds import SHELL_KEYS, is_sql
-from app.replay.programs import PROGRAMS_WITH_SUBCOMMANDS
-from app.replay.requests import request_reads
-from app.replay.statements import is_sql_or_listing, is_statement, sql_reads
+from app.replay.http_requests import request_reads
+from app.replay.inner_calls import Wrapped, model_reads, operation_reads, wrapped_call
+from app.replay.shell_commands import command_reads
+from app.replay.shell_programs import PROGRAMS_WITH_SUBCOMMANDS
+from app.replay.sql_statements import is_sql_or_listing, is_statement, sql_reads
 from app.replay.tables import words
+from app.replay.text_kinds import SHELL_KEYS, is_sql
 from app.replay.tool_names import (
     ACTING_IN_OTHER_LANGUAGES,
     ACTING_VERBS,
@@ -21,7 +22,6 @@ from app.replay.tool_names import (
     is_named_for_an_action,
     words_of_name,
 )
-from app.replay.wrapped import Wrapped, model_reads, operation_reads, wrapped_call
 
 _BESIDE, _BESIDE_SQL, _NOT_BESIDE = (words("keys", name) for name in ("beside", "beside_sql", "not_beside"))
 _WORDS_FOR_PEOPLE = words("prose", "keys") | words("prose", "messages")

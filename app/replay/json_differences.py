@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import UNSET
 
-from app.replay.findings import Difference
+from app.replay.result_types import Difference
 from app.values.budget import UNLIMITED, WorkBudget
 from app.values.json_pointer import PointerTree, follow, format_pointer, parse_pointer
 from app.values.unicode import nfc

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from app.replay.kinds import LONGEST, is_sql
 from app.replay.tables import words
+from app.replay.text_kinds import LONGEST, is_sql
 
 SQL_TEXT = re.compile(
     r"'(?:[^']|'')*+'|\"[^\"]*+\"|`[^`]*+`|--(?:[^\S\n\r][^\n\r]*+|(?=[\n\r])|\Z)|(?s:/\*.*?(?:\*/|\Z))"

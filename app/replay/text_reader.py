@@ -7,7 +7,7 @@ from typing import Any
 
 from app.replay.call_arguments import arguments_of
 from app.replay.fingerprints import Fingerprints
-from app.replay.forms import scalar_form
+from app.replay.scalar_forms import scalar_form
 from app.replay.texts.names import plain_words
 from app.replay.texts.value_kinds import Value
 from app.replay.texts.values import find_values

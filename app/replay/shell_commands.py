@@ -10,8 +10,8 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
-from app.replay.kinds import LONGEST
-from app.replay.programs import carried, program_reads, without_assignments
+from app.replay.shell_programs import carried, program_reads, without_assignments
+from app.replay.text_kinds import LONGEST
 
 _SUBSTITUTED = re.compile(r"[`\n\r]|\$[\w({\[]|[<>]")
 _KEEPS_LINES = re.compile(r"['\"\\#\r]")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from app.errors import ProviderError
-from app.replay.judging import JudgedTurn, OpenStep, StepJudgement, TurnJudgement
+from app.replay.judge_types import JudgedTurn, OpenStep, StepJudgement, TurnJudgement
 from app.replay.ports import Ports
 
 JUDGE_FAILED = "the judge failed"

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from app.chat import ToolCall
 from app.replay.checks import Checker
 from app.replay.effects import resolve
-from app.replay.reader import Reader
 from app.replay.recording import RecordedCalls, Recording, Reply
-from app.replay.replies import CallReply, Replies
+from app.replay.stored_replies import CallReply, Replies
+from app.replay.text_reader import Reader
 from app.replay.texts.sources import Sources
 from app.replay.types import CaseTurn, ToolRules
 from app.values.budget import WorkBudget

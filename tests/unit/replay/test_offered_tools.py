@@ -7,7 +7,7 @@ import pytest
 from app.chat import ToolDefinition
 from app.replay.cases import case_from_turns
 from app.replay.engine import replay
-from app.replay.offers import Offer, offered_tools
+from app.replay.offered_tools import Offer, offered_tools
 from app.sessions.types import Step, Turn
 from tests.unit.replay.fakes import FakeDraft, call, ports, says, scripted, turn
 

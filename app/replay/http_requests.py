@@ -8,8 +8,8 @@ from typing import Any
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from app.replay.graphql import graphql_reads
-from app.replay.kinds import LONGEST
 from app.replay.tables import words
+from app.replay.text_kinds import LONGEST
 from app.replay.texts.sources import json_of
 from app.replay.tool_names import ACTING_VERBS, ACTION_WORDS, READING, words_of_name
 from app.values.unicode import is_stream_safe

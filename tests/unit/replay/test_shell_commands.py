@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.replay.commands import command_reads
-from app.replay.statements import sql_reads
+from app.replay.shell_commands import command_reads
+from app.replay.sql_statements import sql_reads
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from msgspec import UNSET
 
 from app.replay.comparison import Comparison, OpenTexts
-from app.replay.findings import Difference, ProducedAnswer, ProducedCall
+from app.replay.result_types import Difference, ProducedAnswer, ProducedCall
 from tests.unit.replay.fakes import answer, call, compare
 
 

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from app.replay.compare import Path, equal, part_of
 from app.replay.fingerprints import json_of
+from app.replay.json_differences import Path, equal, part_of
 from app.replay.matchers import Matcher
-from app.replay.reader import Reader
+from app.replay.text_reader import Reader
 from app.replay.texts.scalars import distance, letters
 from app.values.budget import WorkBudget
 from app.values.composed import composed

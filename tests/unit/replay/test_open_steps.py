@@ -8,10 +8,10 @@ import pytest
 
 from app.chat import Message, Tokens
 from app.errors import ProviderError
-from app.replay.asking import decide
-from app.replay.judging import JudgedCall, JudgedTurn, OpenStep, StepEvidence, StepJudgement, TurnJudgement
-from app.replay.known import MessageDigests, TurnDigests
+from app.replay.judge_types import JudgedCall, JudgedTurn, OpenStep, StepEvidence, StepJudgement, TurnJudgement
+from app.replay.open_steps import decide
 from app.replay.ports import Ports
+from app.replay.verdict_digests import MessageDigests, TurnDigests
 from tests.support.growth import work_by_function
 from tests.unit.replay.fakes import FakeDraft, FakeJudge, scripted
 

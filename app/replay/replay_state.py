@@ -9,11 +9,11 @@ from threading import Lock
 
 from app.replay.effects import Tool, resolve
 from app.replay.faults import FaultGuard, TurnFaults
-from app.replay.findings import StopReason, ViolationKind
 from app.replay.ports import Ports
-from app.replay.reader import Reader
 from app.replay.recorded_sources import RecordedSources
 from app.replay.recording import Arguments, RecordedCalls
+from app.replay.result_types import StopReason, ViolationKind
+from app.replay.text_reader import Reader
 from app.replay.texts.background import TextBackground
 from app.replay.types import TestCase, ToolRules
 

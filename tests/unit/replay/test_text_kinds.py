@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from app.replay.kinds import CHOICES_READ, LONGEST_REFERENCE, kind_of, kinds_of, schema_at
+from app.replay.text_kinds import CHOICES_READ, LONGEST_REFERENCE, kind_of, kinds_of, schema_at
 from tests.support.growth import work_by_function
 
 

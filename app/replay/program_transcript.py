@@ -15,7 +15,7 @@ from msgspec import structs
 from app.chat import Answer, Message, ToolDefinition
 from app.errors import ProviderError
 from app.replay.ports import RenderedDraft
-from app.replay.replies import CallReply
+from app.replay.stored_replies import CallReply
 from app.replay.types import Fidelity, Missing, OnMissing, TestCase
 from app.values.structs import convert, decode
 

@@ -10,10 +10,10 @@ from app.chat import Answer
 from app.replay.effects import resolve
 from app.replay.engine import replay
 from app.replay.fault_types import Fault
-from app.replay.findings import ReplayResult
+from app.replay.result_types import ReplayResult
 from app.replay.results import with_verdict
 from app.replay.types import DeclaredEffect, TestCase, ToolRules
-from app.replay.unconfirmed import may_read
+from app.replay.unconfirmed_reads import may_read
 from tests.unit.replay.fakes import FakeJudge, answer, call, calls, ports, says, scripted, turn
 
 PEEK, BOOK = ("stock_level", {"part": "B-1"}), ("cash_back", {"id": "A-1"})

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.replay.calls import call_reads
-from app.replay.commands import command_reads
+from app.replay.call_effects import call_reads
+from app.replay.shell_commands import command_reads
 from app.replay.tables import TABLES
 
 PROGRAMS = TABLES["programs"]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from reprise_formats.quotes import ComparedText, Passage
+from reprise_formats.quotes import ComparedText, Passage, differing_passages
 from reprise_formats.replay_steps import next_step
 
 from app.web.presenters.replay_parts import places_of
@@ -27,13 +27,17 @@ class ShownFinding:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """The first step that made a replay fail, or that needs review. `title`, `reason` and `advice` are sentences."""
+    """The first step that made a replay fail, or that needs review. `title`, `reason` and `advice` are sentences.
+
+    `texts` are a recorded and a produced answer, each with what differs, where no finding quotes them.
+    """
 
     anchor: str
     title: str
     reason: str
     findings: list[ShownFinding]
     advice: str
+    texts: tuple[Passage, Passage] | None = None
 
 
 def shown_findings(step: Mapping[str, Any], *, matter: bool = False) -> list[ShownFinding]:
@@ -75,5 +79,14 @@ def first_trouble(result: Mapping[str, Any], subject: str = "draft") -> Trouble 
             name = f"the call of {step['expected']['name']}" if step["kind"] == "tool_call" else "the answer"
             title = f"{_OUTCOMES[wanted]}: {name} in turn {turn}"
             findings = shown_findings(step, matter=True)
-            return Trouble(place.anchor, title, step.get("reason") or "", findings, next_step(step, subject))
+            texts = None if findings else _differing_answers(step)
+            return Trouble(place.anchor, title, step.get("reason") or "", findings, next_step(step, subject), texts)
     return None
+
+
+def _differing_answers(step: Mapping[str, Any]) -> tuple[Passage, Passage] | None:
+    """Return the two texts of an answer, of which one is expected, or None where one of them is no text."""
+    recorded, produced = step.get("expected"), step.get("actual")
+    if step["kind"] != "answer" or not isinstance(recorded, str) or not isinstance(produced, str):
+        return None
+    return differing_passages(recorded, produced)

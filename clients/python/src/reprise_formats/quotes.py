@@ -12,6 +12,7 @@ from reprise_formats.controls import visible_lines
 
 CHARACTERS_AROUND = 100
 QUOTE_MAX = 400
+WORD_MAX = 30  # characters; some languages have no space between words
 _WORD = re.compile(r"\S+")
 _ESCAPE = re.compile(r'\\(u[0-9a-fA-F]{4}|["\\/bfnrt])')
 _ESCAPED = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
@@ -52,18 +53,45 @@ class QuotedText:
         place = self._spaced.find(spaced) if spaced else -1
         if place < 0:
             return Passage(_cut(self._text, 2 * CHARACTERS_AROUND))
-        start, end = self._original(place), self._original(place + len(spaced) - 1) + 1
-        before, after = self._text[max(0, start - CHARACTERS_AROUND) : start], self._text[end : end + CHARACTERS_AROUND]
-        return Passage(
-            visible_lines("…" * (start > CHARACTERS_AROUND) + before),
-            _cut(self._text[start:end], QUOTE_MAX),
-            visible_lines(after + "…" * (end + CHARACTERS_AROUND < len(self._text))),
-        )
+        return _passage(self._text, self._original(place), self._original(place + len(spaced) - 1) + 1)
 
     def _original(self, place: int) -> int:
         """Return the place in the text of a character that has this place where one space is between words."""
         word = bisect_right(self._places, place) - 1
         return self._starts[word] + place - self._places[word]
+
+
+def differing_passages(recorded: str, produced: str) -> tuple[Passage, Passage]:
+    """Return of two texts what is between their equal beginnings and their equal ends, in whole words."""
+    length = min(len(recorded), len(produced))
+    begin = _equal_beginning(recorded, produced, length)
+    end = _equal_beginning(recorded[::-1], produced[::-1], length - begin)
+    first, second = (_passage(text, begin, len(text) - end) for text in (recorded, produced))
+    return first, second
+
+
+def _equal_beginning(text: str, other: str, most: int) -> int:
+    """Return the length of the equal beginning of two texts, without a part of a word, unless the word is long."""
+    equal, differs = 0, most + 1
+    while differs - equal > 1:
+        middle = (equal + differs) // 2
+        if text.startswith(other[equal:middle], equal):
+            equal = middle
+        else:
+            differs = middle
+    if all(equal == len(side) or side[equal].isspace() for side in (text, other)):
+        return equal
+    space = max(text.rfind(space, max(0, equal - WORD_MAX), equal) for space in " \n\t")
+    return space + 1 or (equal if equal > WORD_MAX else 0)
+
+
+def _passage(text: str, start: int, end: int) -> Passage:
+    before, after = text[max(0, start - CHARACTERS_AROUND) : start], text[end : end + CHARACTERS_AROUND]
+    return Passage(
+        visible_lines("…" * (start > CHARACTERS_AROUND) + before),
+        _cut(text[start:end], QUOTE_MAX),
+        visible_lines(after + "…" * (end + CHARACTERS_AROUND < len(text))),
+    )
 
 
 def unescaped(text: str) -> str:

@@ -1,7 +1,17 @@
 from __future__ import annotations
 
 import pytest
-from reprise_formats.quotes import CHARACTERS_AROUND, QUOTE_MAX, ComparedText, Passage, QuotedText
+from hypothesis import given
+from hypothesis import strategies as st
+from reprise_formats.controls import visible_lines
+from reprise_formats.quotes import (
+    CHARACTERS_AROUND,
+    QUOTE_MAX,
+    ComparedText,
+    Passage,
+    QuotedText,
+    differing_passages,
+)
 
 
 @pytest.mark.parametrize(
@@ -49,3 +59,40 @@ def test_a_quote_of_arguments_may_have_the_escapes_of_json_or_not(quote: str) ->
     step = {"kind": "tool_call", "expected": arguments, "actual": arguments}
 
     assert ComparedText(step, "expected").passage(quote).after == ' EUR."}'
+
+
+@pytest.mark.parametrize(
+    ("recorded", "produced", "lines"),
+    [
+        (
+            "It costs 5 EUR per night.",
+            "It costs 6 EUR per night.",
+            ("It costs »5« EUR per night.", "It costs »6« EUR per night."),
+        ),
+        ("It is free.", "It is free.", ("It is free.", "It is free.")),
+        ("It is free.", "", ("»It is free.«", "")),
+        ("It is free", "It is free for you", ("It is free", "It is free» for you«")),
+        ("Not taken", "Taken", ("»Not taken«", "»Taken«")),
+        ("order", "other", ("»order«", "»other«")),
+        ("aaaa", "aa", ("»aaaa«", "»aa«")),
+    ],
+)
+def test_two_texts_are_shown_with_what_differs_in_whole_words(
+    recorded: str, produced: str, lines: tuple[str, str]
+) -> None:
+    assert tuple(passage.line for passage in differing_passages(recorded, produced)) == lines
+
+
+def test_texts_without_spaces_are_shown_with_what_differs() -> None:
+    around = "返金はできません。" * 20
+
+    recorded, produced = differing_passages(f"{around}三日{around}", f"{around}五日{around}")
+
+    assert (recorded.quote, produced.quote) == ("三", "五")
+    assert len(recorded.before) < len(around)
+
+
+@given(st.text("ab \n"), st.text("ab \n"))
+def test_passages_of_short_texts_have_the_whole_texts(recorded: str, produced: str) -> None:
+    for passage, text in zip(differing_passages(recorded, produced), (recorded, produced), strict=True):
+        assert passage.before + passage.quote + passage.after == visible_lines(text)

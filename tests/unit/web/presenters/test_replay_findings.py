@@ -44,6 +44,22 @@ def test_a_step_without_findings_has_its_reason() -> None:
     assert (trouble.reason, trouble.findings) == ("Odd.", [])
 
 
+def test_an_answer_without_findings_is_shown_with_what_differs() -> None:
+    trouble = first_trouble(replay("failed", answer("failed", reason="the answer differs")))
+
+    assert trouble is not None
+    assert trouble.texts is not None
+    assert [text.line for text in trouble.texts] == ["It »is free.«", "It »costs 6 EUR.«"]
+
+
+@pytest.mark.parametrize("more", [{"actual": None}, {"expected": {"a": 1}}, {"findings": [FINDING]}])
+def test_no_texts_are_shown_where_one_is_absent_or_a_finding_quotes_them(more: dict[str, Any]) -> None:
+    trouble = first_trouble(replay("failed", answer("failed", **more)))
+
+    assert trouble is not None
+    assert trouble.texts is None
+
+
 def test_the_advice_names_the_program_that_was_tested() -> None:
     trouble = first_trouble(replay("failed", answer("failed")), "program")
 

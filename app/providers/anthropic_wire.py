@@ -218,7 +218,8 @@ class AnthropicDecoder(Decoder):
         match block.get("type"):
             case "text":
                 return self.answer.add_text(text_of(block.get("text")))
-            case "tool_use":
+            # Calls of the second type were run by a server of the user's, so that they count like the others.
+            case "tool_use" | "mcp_tool_use":
                 call = self.answer.call(number)
                 call.id, call.name = text_of(block.get("id")), text_of(block.get("name"))
                 self._inputs[number] = arguments_text(block.get("input"))

@@ -171,7 +171,9 @@ def _calls(message: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _function(call: dict[str, Any]) -> dict[str, Any]:
-    return object_of(call.get("function"))
+    """Return the name and the arguments of a call; those of a custom tool are a text."""
+    custom = object_of(call.get("custom"))
+    return {"name": custom.get("name"), "arguments": custom.get("input")} if custom else object_of(call.get("function"))
 
 
 def _words(reasoning: object) -> str:

@@ -23,6 +23,11 @@ from app.providers.types import ModelConfig, ModelRequest
 # GPT-5.4 and later ones.
 _MODELS = re.compile(r"(?:.*/)?gpt-(?:5\.(?:[4-9]|\d\d)|[6-9]|\d\d)(?!.*-chat)", re.IGNORECASE)
 _ENDS = frozenset({"response.completed", "response.incomplete", "response.failed"})
+# Calls that OpenAI runs itself, and that change nothing outside of it.
+_HOSTED_CALLS = frozenset(
+    f"{tool}_call" for tool in ("web_search", "file_search", "code_interpreter", "image_generation", "tool_search")
+)
+_ARGUMENTS = ("arguments", "input", "action", "operation")
 
 
 def needs_responses(request: ModelRequest) -> bool:
@@ -177,12 +182,14 @@ class ResponsesDecoder(Decoder):
         match item.get("type"):
             case "message":
                 return [event for part in list_of(item.get("content")) for event in self._read_part(object_of(part))]
-            case "function_call":
-                call = self.answer.call(len(self.answer.calls))
-                call.id, call.name = text_of(item.get("call_id")), text_of(item.get("name"))
-                self.answer.add_arguments(call, arguments_text(item.get("arguments")))
             case "reasoning":
                 return self._read_thought(item)
+            case kind if is_call(item):
+                call = self.answer.call(len(self.answer.calls))
+                call.id = text_of(item.get("call_id"))
+                call.name = text_of(item.get("name")) or text_of(kind).removesuffix("_call")
+                arguments = (item[name] for name in _ARGUMENTS if item.get(name) is not None)
+                self.answer.add_arguments(call, arguments_text(next(arguments, None)))
         return []
 
     def _read_part(self, part: dict[str, Any]) -> list[StreamEvent]:
@@ -211,6 +218,15 @@ class ResponsesDecoder(Decoder):
             count_of(given.get("cache_write_tokens")),
             count_of(made.get("reasoning_tokens")),
         )
+
+
+def is_call(item: dict[str, Any]) -> bool:
+    """Return whether an item of an output is a call that acts for the user.
+
+    Such a call is run by the caller, or by a server of the user's, as one of the type `mcp_call`.
+    """
+    kind = item.get("type")
+    return isinstance(kind, str) and kind.endswith("_call") and kind not in _HOSTED_CALLS
 
 
 def _failure(error: object) -> ProviderFailure:

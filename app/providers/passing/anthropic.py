@@ -28,13 +28,18 @@ class Messages(PassingWire):
 
     def continued(self, body: Body, results: Results) -> Body:
         content = [without_nulls(block) for block in results.received["content"]]
-        calls = (block for block in content if block.get("type") == "tool_use")
+        calls = (block for block in content if block.get("type") in ("tool_use", "mcp_tool_use"))
         answers = [
             {"type": "tool_result", "tool_use_id": call["id"], "content": text}
             for call, text in zip(calls, results.texts, strict=False)
+            if call["type"] == "tool_use"
         ]
         added = [{"role": "assistant", "content": content}, {"role": "user", "content": answers}]
         return body | {"messages": [*self.conversation(body), *added]}
+
+    def acting_tools(self, body: Body) -> Iterator[str]:
+        yield from ["mcp_servers"] * bool(body.get("mcp_servers"))
+        yield from super().acting_tools(body)
 
     def events(self, received: Any, body: Body) -> Iterator[Any]:
         usage = received.get("usage") or {}

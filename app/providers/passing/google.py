@@ -11,6 +11,8 @@ from app.providers.google_wire import GoogleDecoder, result_object
 from app.providers.passing.wire import Body, PassingWire, Results, entries, texts, tool, without_nulls
 from app.providers.vendors import Vendor
 
+_MCP_SERVERS = ("mcpServers", "mcp_servers")
+
 
 class GenerateContent(PassingWire):
     """`POST /v1beta/models/{model}:generateContent`."""
@@ -38,6 +40,9 @@ class GenerateContent(PassingWire):
     def parameters(self, body: Body) -> Mapping[str, Any]:
         sent = body.get("generationConfig") or body.get("generation_config")
         return sent if isinstance(sent, dict) else {}
+
+    def acting_tools(self, body: Body) -> Iterator[str]:
+        return (name for group in entries(body.get("tools")) for name in _MCP_SERVERS if group.get(name))
 
     def events(self, received: Any, body: Body) -> Iterator[Any]:
         yield received

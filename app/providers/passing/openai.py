@@ -12,12 +12,14 @@ from app.chat import ToolDefinition
 from app.errors import Invalid
 from app.providers.openai_answers import OpenAIDecoder
 from app.providers.passing.wire import Body, PassingWire, Results, entries, listed, repeated, texts, tool, without_nulls
-from app.providers.responses_wire import ResponsesDecoder
+from app.providers.responses_wire import ResponsesDecoder, is_call
 from app.providers.vendors import Vendor
 
 _SYSTEM = ("system", "developer")
 # The fields of an answer that each chunk of its stream repeats.
 _CHUNK_FIELDS = ("id", "created", "model", "system_fingerprint", "service_tier")
+# The calls in a response that are answered, and where their arguments are.
+_ARGUMENTS = {"function_call": "arguments", "custom_tool_call": "input"}
 # The texts of a message, each of which is a separate chunk.
 _TEXTS = ("reasoning", "reasoning_content", "content", "refusal")
 
@@ -64,7 +66,7 @@ class ChatCompletions(PassingWire):
 
     def tools(self, body: Body) -> Iterator[ToolDefinition]:
         for entry in entries(body.get("tools")):
-            if isinstance(function := entry.get("function"), dict):
+            if isinstance(function := entry.get("function") or entry.get("custom"), dict):
                 yield from tool(function, function.get("parameters"))
 
 
@@ -84,6 +86,8 @@ class Responses(PassingWire):
     vendor: ClassVar[Vendor] = "OPENAI"
     make_decoder = ResponsesDecoder
     limit_names = ("max_output_tokens",)
+    # The calls of the others are run by the program, and their results have other forms.
+    acting = ("mcp", "shell", "local_shell", "apply_patch", "computer")
 
     def check(self, body: Body) -> None:
         if body.get("background") not in (None, False):
@@ -104,10 +108,10 @@ class Responses(PassingWire):
 
     def continued(self, body: Body, results: Results) -> Body:
         output = results.received["output"]
-        calls = (item for item in output if item.get("type") == "function_call")
         answers = [
-            {"type": "function_call_output", "call_id": call.get("call_id"), "output": text}
-            for call, text in zip(calls, results.texts, strict=False)
+            {"type": f"{call['type']}_output", "call_id": call.get("call_id"), "output": text}
+            for call, text in zip(filter(is_call, output), results.texts, strict=False)
+            if call["type"] in _ARGUMENTS
         ]
         return body | {"input": [*self.conversation(body), *map(without_nulls, output), *answers]}
 
@@ -120,7 +124,7 @@ class Responses(PassingWire):
 
     def tools(self, body: Body) -> Iterator[ToolDefinition]:
         for entry in entries(body.get("tools")):
-            if entry.get("type") == "function":
+            if entry.get("type") in ("function", "custom"):
                 yield from tool(entry, entry.get("parameters"))
 
 
@@ -137,13 +141,15 @@ def _events(received: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _item_events(place: int, item: dict[str, Any]) -> Iterator[dict[str, Any]]:
     where = {"output_index": place, "item_id": repeated(item.get("id")) or ""}
-    empties: dict[Any, dict[str, Any]] = {"message": {"content": []}, "function_call": {"arguments": ""}}
-    empty = empties.get(item.get("type"), {})
+    kind = item.get("type")
+    empty: dict[str, Any] = {"content": []} if kind == "message" else {}
+    if kind in _ARGUMENTS:
+        empty = {_ARGUMENTS[kind]: ""}
     yield {"type": "response.output_item.added", "output_index": place, "item": item | empty}
-    if item.get("type") == "function_call":
-        arguments = item.get("arguments") or ""
-        yield {"type": "response.function_call_arguments.delta", **where, "delta": arguments}
-        yield {"type": "response.function_call_arguments.done", **where, "arguments": arguments}
+    if kind in _ARGUMENTS:
+        name, arguments = _ARGUMENTS[kind], item.get(_ARGUMENTS[kind]) or ""
+        yield {"type": f"response.{kind}_{name}.delta", **where, "delta": arguments}
+        yield {"type": f"response.{kind}_{name}.done", **where, name: arguments}
     for index, part in enumerate(item.get("content") or () if item.get("type") == "message" else ()):
         yield from _part_events(where | {"content_index": index}, part)
     yield {"type": "response.output_item.done", "output_index": place, "item": item}

@@ -104,10 +104,24 @@ class PassingWire(ABC):
     """The parameters that limit the tokens of an answer."""
     number_name: ClassVar[str | None] = None
     """The parameter with the number of answers to one request."""
+    acting: ClassVar[tuple[str, ...]] = ("mcp",)
+    """The beginnings of the types of tools that act outside of the replay, which has no results for them."""
 
     def check(self, body: Body) -> None:
         """Raise `Invalid` for a request that a replay can't pass on."""
         self.conversation(body)
+        if kind := next(self.acting_tools(body), None):
+            raise Invalid(
+                f"tools: A replay can't answer the calls of {kind[:100]}, which would really be run. Offer the model "
+                "its tools as functions, or leave it out of replays."
+            )
+        if self.number_name and count_of(self.parameters(body).get(self.number_name)) > 1 and body.get("tools"):
+            raise Invalid(f"{self.number_name}: Must be 1 where tools are offered: a replay follows one answer.")
+
+    def acting_tools(self, body: Body) -> Iterator[str]:
+        """Yield what a request offers that acts outside of the replay, such as a remote MCP server."""
+        kinds = (entry.get("type") for entry in entries(body.get("tools")))
+        return (kind for kind in kinds if isinstance(kind, str) and kind.startswith(self.acting))
 
     def is_streamed(self, body: Body) -> bool:
         return body.get("stream") is True

@@ -330,3 +330,13 @@ def test_the_usage_of_what_is_no_chat_is_read(sent: Any, tokens: int) -> None:
     decoder.read_whole(sent)
 
     assert decoder.end().tokens.total == tokens
+
+
+def test_a_stream_brings_the_call_of_a_custom_tool() -> None:
+    sent = response({"type": "custom_tool_call", "id": "i", "call_id": "c", "name": "refund", "input": "order 7"})
+
+    stream = WIRES["responses"].stream(sent, {"stream": True})
+
+    assert streamed(WIRES["responses"], sent, {"stream": True}).tool_calls[0].arguments == "order 7"
+    assert b"event: response.custom_tool_call_input.delta" in stream
+    assert b'"item":{"type":"custom_tool_call","id":"i","call_id":"c","name":"refund","input":""}' in stream

@@ -31,8 +31,8 @@ from tests.support.waiting import accepts, free_port
 MODEL = "gpt-4o-mini"
 INSTRUCTION, QUESTION = "Be helpful.", "What is the weather in Paris?"
 UPSTREAM_S = 5
-ADDED_MS = {50: 8, 95: 15}
-AT_ONCE_S = {1000: 7, 3000: 12}
+ADDED_MS = {50: 4, 95: 7}
+AT_ONCE_S = {1000: 7, 3000: 7.5}
 RENDER_MS, MEMORY_MB = 50, 200
 # Runs per web process, and per process that executes runs: on two processors few large processes are faster than many
 # small ones.

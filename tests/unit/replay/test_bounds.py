@@ -267,7 +267,7 @@ def test_a_turn_of_many_calls_costs_no_more_than_its_budget(
 
 
 READ_ONCE = {
-    "replay/commands:command_reads": ToolRules(),
+    "replay/shell_commands:command_reads": ToolRules(),
     "values/json_pointer:PointerTree.__init__": ToolRules(kinds={f"/k{k}": "prose" for k in range(50)}),
 }
 

@@ -117,7 +117,7 @@ def test_a_message_is_read_once_for_the_turns_after_it() -> None:
 
     # Each turn looks up the digests of the messages before it.
     counts = [work_by_function(prepare(size)) for size in (50, 100)]
-    assert counts[1]["replay/known:_message"] <= 2.1 * counts[0]["replay/known:_message"]
+    assert counts[1]["replay/verdict_digests:_message"] <= 2.1 * counts[0]["replay/verdict_digests:_message"]
 
 
 @pytest.mark.parametrize(

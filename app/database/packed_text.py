@@ -52,6 +52,13 @@ def unpack_start(stored: str, characters: int) -> str:
     return start.decode(errors="ignore")[:characters]
 
 
+def unpacked_length(stored: str) -> int:
+    """Return the bytes of the text in a stored form, without unpacking it; its characters if it is not packed."""
+    if not stored.startswith(MARK):
+        return len(stored)
+    return int.from_bytes(b64decode(stored[len(MARK) : len(MARK) + 8])[:_SIZE_BYTES], "little")
+
+
 def unpack(stored: str) -> str:
     """Return the text of a packed form, or `stored` if it is not packed; raise `ValueError` if it is damaged."""
     if not stored.startswith(MARK):

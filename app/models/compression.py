@@ -70,6 +70,7 @@ An hour later the clock packs it. Only turns that are too large for a block stay
 BODIES_PER_CALL = 1024
 """Bodies that are compressed by one call."""
 _FIRST_OF_TEXTS = 9
+_HEAD_CHARACTERS = 32  # of a text in Base64: more than the head of a frame, which has the size of the content
 _COMPRESSES = "reprise_compresses"
 _FOLDER = Path(__file__).parent / "dictionaries"
 
@@ -230,6 +231,20 @@ def decompress_text(stored: str) -> str:
     return decompress(b64decode(stored[len(MARK) :])).decode() if stored.startswith(MARK) else stored
 
 
+def text_length(stored: str) -> int:
+    """Return the bytes of the text in a stored form, without restoring it.
+
+    Of a text that is stored unchanged, or damaged, it returns the characters.
+    """
+    if not stored.startswith(MARK):
+        return len(stored)
+    head = b64decode(stored[len(MARK) : len(MARK) + _HEAD_CHARACTERS])
+    try:
+        return zstandard.frame_content_size(head[1:]) if head[:1] in _BY_MARK else len(stored)
+    except zstandard.ZstdError:
+        return len(stored)
+
+
 class Compressed(TypeDecorator[bytes]):
     """A body, which may be stored compressed; rows are inserted with what `compress` returns."""
 
@@ -286,12 +301,16 @@ def begins_with(raw: ColumnElement[str], mark: str) -> ColumnElement[bool]:
 
 
 class StoredText:
-    """A text that `shorten` may make shorter, to one that begins with `mark`; `restore` does the reverse."""
+    """A text that `shorten` may make shorter, to one that begins with `mark`; `restore` does the reverse.
+
+    `length` returns the bytes of the text in a stored form, or its characters if it is stored unchanged.
+    """
 
     mark = MARK
     raw = Text()
     shorten = staticmethod(compress_text)
     restore = staticmethod(decompress_text)
+    length = staticmethod(text_length)
 
     def stored(self, text: str, dialect: Dialect) -> str:
         """Return the form in which a text is stored."""

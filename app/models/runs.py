@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -27,7 +27,7 @@ from sqlalchemy import (
 
 from app.chat import Tokens
 from app.models.base import BigInt, MediumBlob, MediumText, Timestamp, exact, new_table, no_index, reference
-from app.models.compression import CompressedStruct, CompressedText
+from app.models.compression import CompressedStruct, CompressedText, raw_of
 from app.models.language_models import language_models, vendor_credentials
 from app.models.organizations import projects
 from app.models.queries import columns_of, find_row, insert_rows, list_rows, pieces
@@ -189,6 +189,10 @@ _ROW = _rows(RunRow)
 _FIND_RUN = _ROW.where(runs.c.id == bindparam("run_id"), runs.c.project_id == bindparam("of_project"))
 _STATUS = select(runs.c.status).where(runs.c.id == bindparam("run_id"))
 _FIND_RUNS = _ROW.where(runs.c.id.in_(bindparam("run_ids", expanding=True)))
+_TEXTS = ("question", "answer", "request", "instruction", "outcome")
+_FIND_STORED = _rows(RunRow, **{name: raw_of(runs.c[name]) for name in _TEXTS}).where(
+    runs.c.id.in_(bindparam("run_ids", expanding=True)), runs.c.project_id.in_(bindparam("project_ids", expanding=True))
+)
 _CLAIMED = (
     _rows(ClaimedRunRow, **_OF_CREDENTIAL)
     .outerjoin(
@@ -228,6 +232,42 @@ def prompts_of(connection: Connection, *, project_id: int, run_ids: Collection[i
 def find_runs(connection: Connection, *, run_ids: Collection[int]) -> list[RunRow]:
     """List the runs that exist, of any project: the caller checks `project_id`."""
     return list_rows(connection, RunRow, _FIND_RUNS, {"run_ids": list(run_ids)})
+
+
+RunKey = tuple[int, int]
+"""The ids of a run's project and of the run."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRun:
+    """A run with its texts in their stored forms, which may have a thousandth of the bytes."""
+
+    _row: RunRow
+
+    @property
+    def length(self) -> int:
+        """The bytes of its texts; of a text that is stored unchanged, the characters."""
+        return sum(of_column.length(stored) for _, of_column, stored in self._texts())
+
+    def opened(self) -> RunRow:
+        """Return the run; raises `ValueError` for one that is damaged."""
+        dialect: Any = None  # none of the types depends on it
+        return replace(
+            self._row,
+            **{name: of_column.process_result_value(stored, dialect) for name, of_column, stored in self._texts()},
+        )
+
+    def _texts(self) -> Iterator[tuple[str, Any, str]]:
+        for name in _TEXTS:
+            if (stored := getattr(self._row, name)) is not None:
+                yield name, runs.c[name].type, stored
+
+
+def find_stored(connection: Connection, keys: Collection[RunKey]) -> dict[RunKey, StoredRun]:
+    """Return the runs that these projects have, by their keys."""
+    project_ids, run_ids = ({key[place] for key in keys} for place in (0, 1))
+    rows = list_rows(connection, RunRow, _FIND_STORED, {"run_ids": sorted(run_ids), "project_ids": sorted(project_ids)})
+    return {(row.project_id, row.id): StoredRun(row) for row in rows}
 
 
 def is_finished(connection: Connection, *, run_id: int) -> bool:

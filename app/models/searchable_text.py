@@ -11,7 +11,7 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
 from app.database.engines import UNPACK
-from app.database.packed_text import FROM_CHARACTERS, MARK, pack, start_size, unpack, unpack_start
+from app.database.packed_text import FROM_CHARACTERS, MARK, pack, start_size, unpack, unpack_start, unpacked_length
 from app.models.compression import CompressedText, begins_with, raw_of
 
 
@@ -22,6 +22,7 @@ class SearchableText(CompressedText):
     mark = MARK
     shorten = staticmethod(pack)
     restore = staticmethod(unpack)
+    length = staticmethod(unpacked_length)
 
     def is_plain(self, raw: ColumnElement[str]) -> ColumnElement[bool]:
         """Return the condition that a text is stored unpacked although it is long enough to be packed."""

@@ -12,9 +12,11 @@ from typing import Any
 
 from app.chat import Answer, Message, OnEvent, StreamEvent, Tokens, ToolCall, ToolDefinition
 from app.errors import Invalid
+from app.providers.bounds import ELEMENTS_MAX
 from app.providers.decoding import ANSWER_MAX
 from app.providers.types import ModelRequest
 from app.values.budget import OverBudget, WorkBudget
+from app.values.json import count_marks
 
 _WORD = re.compile(r"\S+\s*|\s+")
 _BRACKETS = 2  # characters of an empty object or list
@@ -74,7 +76,7 @@ def _call(tool: ToolDefinition, question: str, ordinal: int) -> ToolCall:
     try:
         arguments = _Samples(question).of(tool.parameters or {"type": "object"})
     except OverBudget:
-        raise Invalid(f"The tool {tool.name!r} asks for arguments of more than {ANSWER_MAX} characters.") from None
+        raise Invalid(f"The tool {tool.name!r} asks for arguments that are too large for an answer.") from None
     digest = sha256(json.dumps([ordinal, tool.name, arguments], sort_keys=True).encode()).hexdigest()
     return ToolCall(f"call_{digest[:24]}", tool.name, arguments)
 
@@ -83,12 +85,12 @@ class _Samples:
     """Makes values that JSON Schemas of common shapes accept; texts are the question.
 
     A schema of a hundred characters can ask for billions of items, and each may be a long question: the characters of
-    the JSON are counted before there are any, and `OverBudget` is raised for more than an answer may have.
+    the JSON, and its values, are counted before there are any. `OverBudget` is raised for more than an answer may have.
     """
 
     def __init__(self, question: str) -> None:
         self._question = question
-        self._characters = WorkBudget(ANSWER_MAX)
+        self._characters, self._values = WorkBudget(ANSWER_MAX), WorkBudget(ELEMENTS_MAX)
 
     def of(self, schema: Any) -> Any:
         if not isinstance(schema, dict):
@@ -115,20 +117,26 @@ class _Samples:
                 return self._scalar(self._question)
 
     def _scalar(self, value: Any) -> Any:
-        self._characters.spend(1 + len(value if isinstance(value, str) else json.dumps(value)))
+        text = value if isinstance(value, str) else json.dumps(value)
+        self._values.spend(1 if isinstance(value, str) else 1 + count_marks(text))
+        self._characters.spend(1 + len(text))
         return value
 
     def _object(self, schema: dict[str, Any]) -> dict[str, Any]:
+        self._values.spend(1)
         self._characters.spend(_BRACKETS)
         properties = schema.get("properties", {})
         return {self._scalar(name): self.of(properties.get(name, {})) for name in schema.get("required", [])}
 
     def _items(self, schema: Any, count: int) -> list[Any]:
-        """Return equal items; each counts as many characters as the first one."""
+        """Return equal items; each counts as many characters and values as the first one."""
+        self._values.spend(1)
         self._characters.spend(_BRACKETS)
-        before = self._characters.spent
+        budgets = (self._characters, self._values)
+        before = [budget.spent for budget in budgets]
         item = self.of(schema)
-        self._characters.spend((self._characters.spent - before) * max(0, count - 1))
+        for budget, spent in zip(budgets, before, strict=True):
+            budget.spend((budget.spent - spent) * max(0, count - 1))
         return [item] * count
 
 

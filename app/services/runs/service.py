@@ -8,13 +8,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from app.chat import Message
+from app.concurrency import computing
 from app.concurrency.batching import Coalescer
 from app.concurrency.quotas import FairSemaphore, NoFreePlace
 from app.database.transactions import Database
-from app.errors import Conflict, Invalid, NotFound
+from app.errors import Conflict, Invalid, require
 from app.models import runs
 from app.models.language_models import LanguageModel
-from app.models.runs import RunRow
+from app.models.runs import RunKey, RunRow, StoredRun
 from app.providers.router import Providers
 from app.services.accounts.projects import Owners
 from app.services.prompts.content import PromptContent
@@ -30,6 +31,7 @@ from app.services.runs.sweeper import RunSweeper
 
 # Runs that one query reads for several waiting requests; a row may have megabytes.
 ROWS_PER_QUERY = 16
+UNKNOWN = "There is no such run."
 
 
 @dataclass(slots=True, kw_only=True)
@@ -47,10 +49,10 @@ class RunService:
     owners: Owners
     semaphore: FairSemaphore
     memory: RunMemory
-    _rows: Coalescer[int, RunRow | None] = field(init=False)
+    _stored: Coalescer[RunKey, StoredRun | None] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._rows = Coalescer(self._read_all, most=ROWS_PER_QUERY, wait_s=QUEUE_WAIT_S)
+        self._stored = Coalescer(self._find_all, most=ROWS_PER_QUERY, wait_s=QUEUE_WAIT_S)
 
     def start(
         self,
@@ -75,11 +77,17 @@ class RunService:
             return self.inserter.insert(NewRun(columns=columns, contents=contents, idempotency=idempotency))
 
     def get(self, *, project_id: int, run_id: int) -> RunRow:
-        """Return the run; `NotFound` if the project has no run with this id."""
-        row = self._rows(run_id)
-        if row is None or row.project_id != project_id:
-            raise NotFound("There is no such run.")
-        return row
+        """Return the run; `NotFound` if the project has no run with this id.
+
+        A large one is only read when the thread's request has its place to compute.
+        """
+        stored = require(self._stored((project_id, run_id)), UNKNOWN)
+        if (length := stored.length) <= computing.LARGE_TEXT:
+            return stored.opened()
+        del stored  # a request that waits for its place keeps nothing in memory
+        computing.await_place(length)
+        with self.database.read() as connection:
+            return require(runs.find_run(connection, project_id=project_id, run_id=run_id), UNKNOWN)
 
     def cancel(self, *, project_id: int, run_id: int) -> RunRow:
         """Cancel the run, and return it: with the status `running` until its worker has stopped the model.
@@ -122,10 +130,10 @@ class RunService:
             self.execute(run_id)
         return True
 
-    def _read_all(self, run_ids: Sequence[int]) -> list[RunRow | None]:
+    def _find_all(self, keys: Sequence[RunKey]) -> list[StoredRun | None]:
         with self.database.read() as connection:
-            rows = {row.id: row for row in runs.find_runs(connection, run_ids=set(run_ids))}
-        return [rows.get(run_id) for run_id in run_ids]
+            stored = runs.find_stored(connection, set(keys))
+        return [stored.get(key) for key in keys]
 
     def _accepted(self, command: RunCommand, project_id: int, epoch: bytes) -> tuple[dict[str, Any], list[bytes]]:
         """Return the columns of the run, and the contents to store with it; raises if it can't be executed."""

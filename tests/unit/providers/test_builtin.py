@@ -152,6 +152,8 @@ HUGE = {
         "minItems": 10**5,
         "items": {"type": "array", "minItems": 10**5, "items": {"type": "object"}},
     },
+    "half a million empty objects": {"type": "array", "minItems": 500_000, "items": {"type": "object"}},
+    "lists that are a constant": {"type": "array", "minItems": 1000, "items": {"const": [[] for _ in range(500)]}},
     "many long texts": {"type": "object", "required": [str(number) for number in range(10_000)]},
 }
 
@@ -161,5 +163,5 @@ def test_a_schema_that_asks_for_more_than_an_answer_may_have_is_refused(name):
     parameters = {"type": "object", "properties": {"a": HUGE[name]}, "required": ["a"]}
     asked = request("demo-agent", Message("user", "q" * 1_000), tools=[ToolDefinition("any", parameters=parameters)])
 
-    with pytest.raises(Invalid, match="asks for arguments of more than 6000000 characters"):
+    with pytest.raises(Invalid, match="asks for arguments that are too large for an answer"):
         BuiltinModels().complete(asked)

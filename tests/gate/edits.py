@@ -15,6 +15,7 @@ def edited(scene: Scene, entry: Mapping[str, Any]) -> Scene:
     `answer` is another answer, and `words` replaces texts of the recorded one. `call` is the place of a call in its
     turn: `set` gives values at paths such as `plan.zones.0`, `unset` removes keys, and `swapwords` replaces texts of
     arguments. `drop` and `repeat` are places of calls, `swap` is two of them, and `add` is a call after a place.
+    `rounds` has other calls for the whole turn; those in one list are side by side.
     """
     said = scene.turns[entry["turn"]]
     answer = entry.get("answer", _replaced(said.answer, entry.get("words", {})))
@@ -25,6 +26,8 @@ def edited(scene: Scene, entry: Mapping[str, Any]) -> Scene:
 
 
 def _rounds(rounds: tuple[Round, ...], entry: Mapping[str, Any]) -> tuple[Round, ...]:
+    if "rounds" in entry:
+        return tuple(tuple(Call(call["name"], call["arguments"]) for call in calls) for calls in entry["rounds"])
     calls = [(number, call) for number, calls in enumerate(rounds) for call in calls]
     if "call" in entry:
         number, call = calls[entry["call"]]

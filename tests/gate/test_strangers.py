@@ -33,6 +33,7 @@ AGENTS = {
     "sixteenth": 16,
     "seventeenth": 12,
     "eighteenth": 8,
+    "nineteenth": 10,
 }
 # Agents with fewer drafts: each label of the first two was read once, and the others answer in JSON, for which the
 # operators make few.
@@ -52,6 +53,7 @@ WEEKLY = {
     "sixteenth",
     "seventeenth",
     "eighteenth",
+    "nineteenth",
 }
 
 

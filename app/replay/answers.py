@@ -12,7 +12,7 @@ from app.replay.comparison import PASSED, Comparison, OpenTexts, text_differs, u
 from app.replay.json_differences import MOST_DIFFERENCES, differences, ignored_paths
 from app.replay.judge_replies import unfenced
 from app.replay.result_types import Difference, ProducedAnswer
-from app.replay.text_reader import Reader
+from app.replay.text_reader import TextReader
 from app.replay.texts.facts import compare_facts
 from app.replay.texts.sources import Sources
 from app.replay.types import Check, CheckedAnswer
@@ -35,7 +35,7 @@ class Answers:
     """Compares the answers of one turn; `sources()` has what their values can be from."""
 
     sources: Callable[[], Sources]
-    reader: Reader
+    reader: TextReader
 
     def compare(self, step: CheckedAnswer, produced: ProducedAnswer) -> Comparison:
         """Compare two answers. Raises `OverBudget`."""
@@ -65,7 +65,7 @@ class Answers:
         return self._meaning(check, str(expected), actual)
 
     def _matches(self, pattern: str, actual: str) -> Comparison:
-        if self.reader.found(pattern, actual):
+        if self.reader.matches_pattern(pattern, actual):
             return PASSED
         return text_differs("the answer does not match the pattern", pattern, actual)
 

@@ -18,7 +18,7 @@ from app.replay.scalar_forms import instant_of, same_instant, scalar_form
 from app.replay.schedules import schedule_form
 from app.replay.tables import words
 from app.replay.text_kinds import FIXED_BY_SCHEMA, SHELL_KEYS, is_language, key_of, schema_at
-from app.replay.text_reader import Reader
+from app.replay.text_reader import TextReader
 from app.replay.times_of_day import clock_of, is_day_and_midnight, meet_at_midnight
 from app.replay.types import Effect, StringKind
 from app.replay.value_notes import list_note, text_note
@@ -44,7 +44,7 @@ class ArgumentNotes:
     `schema` is that of all arguments, `calls` are those of the recorded call and of the produced one.
     """
 
-    def __init__(self, schema: Mapping[str, Any], effect: Effect, calls: tuple[Any, Any], reader: Reader) -> None:
+    def __init__(self, schema: Mapping[str, Any], effect: Effect, calls: tuple[Any, Any], reader: TextReader) -> None:
         self._schema, self._effect, self._reader, self._calls = schema, effect, reader, calls
         keys = calls[0] if isinstance(calls[0], dict) else ()
         self._has_command = any(key.lower() in SHELL_KEYS for key in keys)

@@ -17,7 +17,7 @@ from app.replay.scalar_forms import same_instant
 from app.replay.schedules import same_rule
 from app.replay.tables import words
 from app.replay.text_kinds import key_of, kind_of, schema_at, words_of
-from app.replay.text_reader import Reader
+from app.replay.text_reader import TextReader
 from app.replay.texts.facts import Facts, compare_facts
 from app.replay.texts.sources import Sources
 from app.replay.types import Effect, StringKind
@@ -41,7 +41,7 @@ class OpenDifference(Difference, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class ArgumentsComparison:
-    """The differences of two calls' arguments, those that are open, and the facts of their texts, if any were compared.
+    """The differences of two calls' arguments, the open differences, and the facts of compared texts.
 
     The arguments are equal when there are neither. `by_matcher` is true if a matcher has refused a value.
     """
@@ -71,7 +71,7 @@ def compare_arguments(
     rules: CallRules = CallRules(),
     subset: bool = False,
     ignored: PointerTree[Any] = NO_POINTERS,
-    reader: Reader | None = None,
+    reader: TextReader | None = None,
     evidence: bool = True,
 ) -> ArgumentsComparison:
     """Compare the arguments of two calls: by the matchers where these name a place, and by `rules` elsewhere.
@@ -81,7 +81,7 @@ def compare_arguments(
     `sources()` is called only where texts are compared by their facts: for a matcher, or as `evidence`. Raises
     `OverBudget` of the reader's budget.
     """
-    reader = reader or Reader()
+    reader = reader or TextReader()
     budget = reader.budget
     recorded, produced = reader.composed(recorded), reader.composed(produced)
     weighing = _Weighing(recorded, produced, rules, reader, sources, evidence=evidence)
@@ -106,14 +106,14 @@ def compare_arguments(
 
 
 class _Weighing:
-    """Sorts differences into those that fail and those that are open."""
+    """Sorts the differences of two calls: a difference fails, or it is open for a judge."""
 
     def __init__(
         self,
         recorded: Any,
         produced: Any,
         rules: CallRules,
-        reader: Reader,
+        reader: TextReader,
         sources: Callable[[], Sources],
         *,
         evidence: bool,

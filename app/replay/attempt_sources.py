@@ -9,7 +9,7 @@ from typing import Any
 from app.replay.ports import DraftPort
 from app.replay.recorded_sources import RecordedSources
 from app.replay.result_types import FROM_ELSEWHERE, ReplayResult, TurnResult
-from app.replay.text_reader import Reader
+from app.replay.text_reader import TextReader
 from app.replay.texts.background import TextBackground
 from app.replay.texts.sources import Sources
 from app.replay.texts.value_forms import Forms
@@ -22,7 +22,7 @@ class AttemptSources:
     """The sources of each turn of one replay. What turns have in common is read once."""
 
     def __init__(
-        self, case: TestCase, draft: DraftPort, recorded: RecordedSources, reader: Reader, result: ReplayResult
+        self, case: TestCase, draft: DraftPort, recorded: RecordedSources, reader: TextReader, result: ReplayResult
     ) -> None:
         self._case, self._draft, self._recorded, self._reader = case, draft, recorded, reader
         self._turns = result.turns

@@ -29,7 +29,7 @@ from app.replay.result_types import (
     ReplayResult,
     StepVerdict,
 )
-from app.replay.text_reader import COMPARED_MAX, Reader
+from app.replay.text_reader import COMPARISON_STEPS_MAX, TextReader
 from app.replay.types import CaseStep, TestCase
 from app.values.budget import WorkBudget
 
@@ -80,7 +80,7 @@ def calibrate(case: TestCase, draft: DraftPort, results: Sequence[ReplayResult])
     makes a proposal nor a problem: the next calibration, with the call accepted, decides.
     """
     tools = tools_of(case, draft.tools)
-    reader = Reader(WorkBudget(COMPARED_MAX))
+    reader = TextReader(WorkBudget(COMPARISON_STEPS_MAX))
     recorded = RecordedSources(case, reader)
     attempts = [_Attempt(case, draft, tools, recorded, reader, result) for result in results]
     loosening, proposals, problems = Loosening(), list[Proposal](), list[str]()
@@ -175,7 +175,7 @@ class _Attempt:
     draft: DraftPort
     tools: Mapping[str, Tool]
     recorded: RecordedSources
-    reader: Reader
+    reader: TextReader
     result: ReplayResult
 
     def verdict(self, turn: int, n: int) -> StepVerdict:

@@ -25,7 +25,7 @@ TOOLS_MAX = 500
 # Matchers of one check, and of one tool.
 MATCHERS_MAX = 100
 # Matchers of all checks and tools, and answers that are compared by a pattern.
-COMPARED_MAX = 2_000
+CASE_MATCHERS_MAX = 2_000
 
 
 def fitting_turns(turns: Sequence[CaseTurn | Turn]) -> int:
@@ -47,7 +47,7 @@ def require_small_enough(case: TestCase, path: str = "") -> None:
         raise Invalid(f"{join(path, 'tools')}: at most {TOOLS_MAX}")
     for place, matchers in _matchers(case):
         require_few_matchers(matchers, join(path, place))
-    require_few_compared(case, path)
+    require_few_matchers_in_all(case, path)
     patterns = NewPatterns()
     for name, rules in case.tools.items():
         patterns.require(rules, join(path, f"tools.{name}"))
@@ -66,13 +66,13 @@ def require_few_matchers(arguments: object, path: str) -> None:
         raise Invalid(f"{path}: at most {MATCHERS_MAX} matchers")
 
 
-def require_few_compared(case: TestCase, path: str = "", before: int = 0) -> None:
+def require_few_matchers_in_all(case: TestCase, path: str = "", before: int = 0) -> None:
     """Raise `Invalid` for more matchers and patterns than a test case may have, unless it had as many `before`."""
-    if compared(case) > max(COMPARED_MAX, before):
-        raise Invalid(f"{join(path, 'turns')}: at most {COMPARED_MAX} matchers and patterns in all")
+    if count_matchers(case) > max(CASE_MATCHERS_MAX, before):
+        raise Invalid(f"{join(path, 'turns')}: at most {CASE_MATCHERS_MAX} matchers and patterns in all")
 
 
-def compared(case: TestCase) -> int:
+def count_matchers(case: TestCase) -> int:
     """Return the number of all matchers, and of answers that are compared by a pattern."""
     matchers = sum(len(matchers) for _, matchers in _matchers(case))
     return matchers + sum(step.kind == "answer" and step.check.answer == "regex" for _, step in _steps(case))

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from app.chat import ToolDefinition
 from app.errors import Invalid
-from app.replay.case_limits import COMPARED_MAX, MATCHERS_MAX
+from app.replay.case_limits import CASE_MATCHERS_MAX, MATCHERS_MAX
 from app.replay.derived_tools import derived_definitions
 from app.replay.documents import dump, join, load
 from app.replay.effects import Tool, tools_of
@@ -203,7 +203,7 @@ def _with_kinds(case: TestCase, defined: Sequence[ToolDefinition]) -> dict[str, 
     """Return rules for the tools that have texts of a kind other than `value`, within the limits."""
     tools = tools_of(case, defined)
     kinds: dict[str, dict[str, StringKind]] = {}
-    left = COMPARED_MAX
+    left = CASE_MATCHERS_MAX
     for step in (step for turn in case.turns for step in turn.steps if step.kind == "tool_call"):
         tool, known = tools[step.name].called_with(step.arguments), kinds.setdefault(step.name, {})
         new = {

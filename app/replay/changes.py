@@ -12,9 +12,9 @@ from msgspec.structs import replace
 from app.errors import Invalid
 from app.replay.case_limits import (
     TOOLS_MAX,
-    compared,
-    require_few_compared,
+    count_matchers,
     require_few_matchers,
+    require_few_matchers_in_all,
     require_few_steps,
 )
 from app.replay.cases import BY_HAND, RECORDED, require_playable
@@ -67,7 +67,7 @@ def change_case(case: TestCase, changes: Mapping[str, Any]) -> TestCase:
         if "includedTurns" not in changes:
             case = replace(case, included_turns=turns_to_play(case, given.corrections))
     require_playable(case, "", "steps")
-    require_few_compared(case, before=compared(before))
+    require_few_matchers_in_all(case, before=count_matchers(before))
     return case
 
 

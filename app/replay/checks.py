@@ -12,7 +12,7 @@ from app.replay.effects import Tool
 from app.replay.json_differences import MOST_DIFFERENCES
 from app.replay.result_types import ComparisonResult, Difference, ProducedStep
 from app.replay.step_rules import StepRules
-from app.replay.text_reader import Reader
+from app.replay.text_reader import TextReader
 from app.replay.texts.sources import Sources
 from app.replay.types import CaseStep, CheckedCall, Effect
 from app.values.budget import OverBudget, WorkBudget
@@ -31,7 +31,7 @@ class Checker:
 
     tools: Mapping[str, Tool]
     sources: Callable[[], Sources]
-    reader: Reader = field(default_factory=Reader)
+    reader: TextReader = field(default_factory=TextReader)
     # By the ids of both steps, which are kept so that no other step gets them.
     _compared: dict[tuple[int, int], tuple[CaseStep, ProducedStep, Comparison]] = field(
         default_factory=dict, init=False, repr=False, compare=False

@@ -59,14 +59,14 @@ class Tool(msgspec.Struct, frozen=True, rename="camel"):
         is_set = self.effect_from in ("test_case", "prompt") and self.declared != "by_call"
         if is_set or (self.effect_from, self.declared) == ("annotation", "read"):
             return self
-        reads = self.decided_by(arguments)
+        reads = self.only_reads(arguments)
         effect: Effect = self.effect if reads is None else "read" if reads else "write"
         if effect == self.effect:
             return self
         extra = self.extra if self.extra_set else _default_extra(effect)
         return replace(self, effect=effect, extra=extra)
 
-    def decided_by(self, arguments: Any) -> bool | None:
+    def only_reads(self, arguments: Any) -> bool | None:
         """Return whether what a call runs, sends or calls only reads; None for a call without such."""
         if not isinstance(arguments, dict):
             return None
@@ -95,7 +95,7 @@ class Tool(msgspec.Struct, frozen=True, rename="camel"):
         parts = ((key, schema_at(self.schema, (key,))) for key in left_out)
         return {key: part["default"] for key, part in parts if "default" in part}
 
-    def missing(self, default: OnMissing) -> OnMissing:
+    def if_unanswered(self, default: OnMissing) -> OnMissing:
         """Return what answers a call that the recording can't answer; `default` is the test case's.
 
         A write is never answered with a result of other arguments or with an imagined one.

@@ -18,13 +18,13 @@ from app.replay.offered_tools import offered_from
 from app.replay.ports import Ports
 from app.replay.recorded_sources import RecordedSources
 from app.replay.recording import RecordedCalls
-from app.replay.replay_state import Shared
+from app.replay.replay_state import ReplayState
 from app.replay.result_types import (
     ReplayResult,
     TurnResult,
 )
-from app.replay.results import conclude, void
-from app.replay.text_reader import COMPARED_MAX, Reader
+from app.replay.results import conclude, void_result
+from app.replay.text_reader import COMPARISON_STEPS_MAX, TextReader
 from app.replay.texts.background import TextBackground
 from app.replay.turn_player import TurnPlayer
 from app.replay.types import TestCase
@@ -40,11 +40,13 @@ def replay(
     budget: WorkBudget | None = None,
     faults: Sequence[Fault] = (),
 ) -> ReplayResult:
-    """Play all included turns, or up to the last one with faults. `ProviderError` and `OverBudget` become results.
+    """Play the included turns of a test case, with `faults` up to the last turn with a fault.
 
-    All comparisons of the replay spend from `budget`, by default `COMPARED_MAX` steps; the rest then needs review.
-    Turns with a `recorded` history do not depend on each other, unless the test case limits the calls of a tool.
-    `side_by_side` (for example the `map` of a thread pool) plays such turns, and calls the ports from its threads.
+    `side_by_side`, such as the `map` of a thread pool, plays turns that do not depend on each other, and calls the
+    ports from its threads. These are the turns of a case with the history `recorded` that limits the calls of no tool.
+
+    The comparisons of the replay spend from `budget`, by default `COMPARISON_STEPS_MAX` steps. Steps that are not
+    compared, because the budget is used up, need review. A `ProviderError` ends a turn, with an error in its result.
     Raises `Invalid` for a fault that fits no call of the test case.
     """
     past = messages_by_turn(case.turns, partial(files_to_send, ports=ports)) if case.history == "recorded" else []
@@ -52,7 +54,7 @@ def replay(
     case = faulted.case
     fidelity = fidelity_of(case, ports)
     if not (fidelity.complete or case.accept_partial):
-        return void(case, tools_of(case, ports.draft.tools), fidelity)
+        return void_result(case, tools_of(case, ports.draft.tools), fidelity)
     played = _played(faulted, past, ports, side_by_side, budget)
     return replace(played, fidelity=fidelity, accepted_partial=not fidelity.complete)
 
@@ -66,22 +68,22 @@ def _played(
 ) -> ReplayResult:
     case = faulted.case
     indexes = range(len(case.played))
-    shared = _shared(faulted, ports, budget)
+    state = _new_state(faulted, ports, budget)
     played: dict[int, TurnResult] = {}
     if case.history == "recorded":
 
         def play(index: int) -> TurnResult:
-            return TurnPlayer(shared, index, [message for turn in past[:index] for message in turn]).play()
+            return TurnPlayer(state, index, [message for turn in past[:index] for message in turn]).play()
 
-        together = map if any(tool.max_calls is not None for tool in shared.tools.values()) else side_by_side
+        together = map if any(tool.max_calls is not None for tool in state.tools.values()) else side_by_side
         played = dict(zip(indexes, together(play, indexes), strict=True))
     else:
         messages: list[Message] = []
         for index in indexes:
-            played[index] = TurnPlayer(shared, index, messages).play()
+            played[index] = TurnPlayer(state, index, messages).play()
             if played[index].stop_reason:
                 break
-    result = conclude(case, played, shared.tools)
+    result = conclude(case, played, state.tools)
     if not ports.draft.agent_owns_tools:
         return result
     if origin := offered_from(case.played):
@@ -89,77 +91,77 @@ def _played(
     return replace(result, no_tools_defined=True)
 
 
-def _shared(faulted: FaultedCase, ports: Ports, budget: WorkBudget | None = None) -> Shared:
-    case, reader = faulted.case, Reader(budget or WorkBudget(COMPARED_MAX))
+def _new_state(faulted: FaultedCase, ports: Ports, budget: WorkBudget | None = None) -> ReplayState:
+    case, reader = faulted.case, TextReader(budget or WorkBudget(COMPARISON_STEPS_MAX))
     calls, sources = RecordedCalls(case.turns, ports.recorded_keys), RecordedSources(case, reader)
     total = sum(len(turn.steps) for turn in case.played)
     tools = tools_of(case, ports.draft.tools)
-    shared = Shared(case, ports, tools, calls, sources, TextBackground(reader), reader, total)
-    shared.faults = faulted.turns
-    return shared
+    state = ReplayState(case, ports, tools, calls, sources, TextBackground(reader), reader, total)
+    state.faults = faulted.turns
+    return state
 
 
-class _AtRest:
-    """The model of a conversation that no request plays."""
+class _NoModel:
+    """The model of a conversation while no request plays it."""
 
     def answer(self, instruction: str, messages: Sequence[Message], tools: Sequence[ToolDefinition]) -> Answer:
         raise AssertionError("no request plays this conversation")
 
     @staticmethod
-    def goes_on() -> bool:
+    def turn_continues() -> bool:
         raise AssertionError("no request plays this conversation")
 
 
 class PlayedConversation:
-    """The turns of a test case without verdicts, each with the earlier ones before it.
+    """Plays the turns of a test case without verdicts, for a program that asks for one answer in each request.
 
-    The comparisons spend from `budget`, by default `COMPARED_MAX` steps. The caller's model ends `play` by an
-    exception.
+    The caller's model raises an exception when it has no further answer: this ends `play`. The comparisons spend from
+    `budget`, by default `COMPARISON_STEPS_MAX` steps.
     """
 
     def __init__(
         self, case: TestCase, ports: Ports, faults: Sequence[Fault] = (), budget: WorkBudget | None = None
     ) -> None:
-        self._shared = _shared(with_faults(case, faults), ports, budget)
+        self._state = _new_state(with_faults(case, faults), ports, budget)
         self._messages = list[Message]()
         self._turn = 0
         self._player: TurnPlayer | None = None
 
     def play(self, turn: int) -> None:
-        """Play to the end of `turn`. Raises `Stop`, and what the model raises.
+        """Play to the end of the turn with index `turn`. Raises `StopTurn`, and the exceptions of the model.
 
-        After an exception of the model it is asked again: what it answered before is not played again.
+        After an exception, the next call continues where the model raised.
         """
         while self._turn <= turn:
             if self._player is None:
-                self._player = TurnPlayer(self._shared, self._turn, self._messages)
+                self._player = TurnPlayer(self._state, self._turn, self._messages)
             self._player.converse()
             self._forget_player()
             self._turn += 1
 
-    def rest(self) -> None:
-        """Refer to no model until `go_on_with`: a conversation is kept for longer than the request of its program."""
-        ports = self._shared.ports
-        self.go_on_with(dataclasses.replace(ports, model=_AtRest(), goes_on=_AtRest.goes_on))
+    def detach(self) -> None:
+        """Drop the model of the request, so that the conversation can be kept until the next request attaches one."""
+        ports = self._state.ports
+        self.attach(dataclasses.replace(ports, model=_NoModel(), turn_continues=_NoModel.turn_continues))
 
-    def end(self) -> None:
-        """Refer to nothing of a request any more, for a conversation that does not go on."""
-        self.rest()
+    def close(self) -> None:
+        """Drop all that belongs to a request. The conversation can't be continued."""
+        self.detach()
         self._forget_player()
 
     def _forget_player(self) -> None:
-        """Empty the player, which refers to itself: else it would be in memory until garbage is collected."""
+        """Drop the player. It refers to itself, so it is emptied: otherwise only garbage collection would free it."""
         if self._player:
             vars(self._player).clear()
             self._player = None
 
-    def go_on_with(self, ports: Ports) -> None:
-        """Use other ports. They have the same replies, tools and instruction, as the played turns know these."""
-        self._shared.ports = ports
+    def attach(self, ports: Ports) -> None:
+        """Use the ports of another request, which have the same replies, tools and instruction as the ones before."""
+        self._state.ports = ports
         if self._player:
             self._player.ports = ports
 
     def forget_answer(self) -> None:
-        """Go back to before the last answer, which was one in words that ended no turn."""
+        """Go back to before the last answer, which called no tool and did not end its turn."""
         if self._player:
             self._player.forget_answer()

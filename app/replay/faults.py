@@ -14,7 +14,7 @@ from app.replay.comparison import Assertion
 from app.replay.documents import join
 from app.replay.effects import Tool
 from app.replay.fault_types import FAULTS_MAX, Fault, FaultKind
-from app.replay.recording import Arguments, arguments_key
+from app.replay.recording import CallKey, arguments_key
 from app.replay.result_types import ViolationKind
 from app.replay.types import CaseStep, CaseTurn, CheckedAnswer, CheckedCall, TestCase
 
@@ -71,9 +71,9 @@ class FaultGuard:
 
     faults: TurnFaults
     steps: Sequence[CaseStep]
-    failed: set[Arguments]
-    calls: Counter[Arguments] = field(default_factory=Counter)
-    _recorded: Counter[Arguments] = field(init=False)
+    failed: set[CallKey]
+    calls: Counter[CallKey] = field(default_factory=Counter)
+    _recorded: Counter[CallKey] = field(init=False)
 
     def __post_init__(self) -> None:
         self._recorded = Counter(arguments_key(step) for step in self.steps if step.kind == "tool_call")
@@ -90,11 +90,11 @@ class FaultGuard:
         """Return True if a recorded call is one that fails on purpose."""
         return any(self.steps[index] is step for index in self.faults.steps)
 
-    def note(self, key: Arguments) -> None:
+    def note_failure(self, key: CallKey) -> None:
         """Remember that a call of the draft has failed on purpose."""
         self.failed.add(key)
 
-    def rules(self, key: Arguments, tool: Tool) -> tuple[Tool, ViolationKind | None]:
+    def rules_for(self, key: CallKey, tool: Tool) -> tuple[Tool, ViolationKind | None]:
         """Return the rules for a call, and the rule that forbids it.
 
         After a fault no write may come that the recording lacks. The same call may come again if that is idempotent.

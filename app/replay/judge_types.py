@@ -1,4 +1,4 @@
-"""What a judge reads of a turn, and what it decides (docs/reference/gate.md)."""
+"""The types of a judge's question about a turn, and of its judgement (docs/reference/gate.md)."""
 
 from __future__ import annotations
 
@@ -41,11 +41,13 @@ class StepEvidence:
 
 @dataclass(frozen=True, slots=True)
 class OpenStep:
-    """A step with two texts that differ in a way that only a reader can weigh.
+    """A step that no rule decides: its recorded and its produced text may mean the same.
 
-    `step` is its index in the turn. For the kind "arguments" the texts are JSON and `tool` is the tool's name. With an
-    `assertion` the question is whether the produced text satisfies it. With a recorded `result` it is whether that
-    answers a read with other arguments.
+    `step` is its index in the turn. For the kind "arguments" the texts are JSON, and `tool` is the name of the tool.
+    The question is whether the texts mean the same, unless the step has one of these:
+
+    - With an `assertion`, it is whether the produced text satisfies the assertion.
+    - With a `result`, it is whether this recorded result answers a read that has other arguments.
     """
 
     step: int
@@ -69,9 +71,10 @@ class JudgedCall:
 
 @dataclass(frozen=True, slots=True)
 class JudgedTurn:
-    """All that a judge reads: what the candidate knew and did in a turn, and the steps to decide.
+    """A turn as a judge reads it: what the candidate knew and did, and the steps to decide.
 
-    `instruction` is the candidate's, rendered. `conversation` are the messages before `user`.
+    `instruction` is the rendered instruction of the candidate. `conversation` has the messages before the message
+    `user`.
     """
 
     instruction: str
@@ -82,9 +85,9 @@ class JudgedTurn:
 
 
 class JudgeFinding(msgspec.Struct, frozen=True, rename="camel"):
-    """One thing in which the produced text differs, with the judge's quotes of both texts; "" where it quotes none.
+    """A difference that a judge found, with its quotes of both texts; a quote may be "".
 
-    `matters` is true if the difference is a reason to fail.
+    `matters` is true if the difference is a reason to fail. `why` explains that.
     """
 
     kind: FindingKind
@@ -96,17 +99,17 @@ class JudgeFinding(msgspec.Struct, frozen=True, rename="camel"):
 
 @dataclass(frozen=True, slots=True)
 class StepJudgement:
-    """A judge's verdict on a step. `reason` explains it; it may be "" for one that has passed.
+    """A judge's verdict on a step. `reason` explains it; it may be "" for a step that passed.
 
-    A `known` verdict is an earlier one on the same texts. A person's verdict on the step is remembered by `digest`,
-    unless that is None.
+    A verdict that `is_earlier` was given on the same texts in an earlier replay, by a judge or a person. `digest`
+    identifies the texts, so that a person's verdict on them can be stored; None if it must not be.
     """
 
     step: int
     verdict: JudgeVerdict
     findings: tuple[JudgeFinding, ...] = ()
     reason: str = ""
-    known: bool = False
+    is_earlier: bool = False
     digest: str | None = None
 
 

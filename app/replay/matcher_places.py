@@ -7,7 +7,7 @@ from typing import Any
 from app.replay.fingerprints import json_of
 from app.replay.json_differences import Path, equal, part_of
 from app.replay.matchers import Matcher
-from app.replay.text_reader import Reader
+from app.replay.text_reader import TextReader
 from app.replay.texts.scalars import distance, letters
 from app.values.budget import WorkBudget
 from app.values.composed import composed
@@ -80,7 +80,7 @@ def _rank(value: tuple[int, int, Matcher]) -> tuple[int, int]:
     return value[:2]
 
 
-def matches(matcher: Matcher, recorded: Any, produced: Any, reader: Reader) -> bool:
+def matches(matcher: Matcher, recorded: Any, produced: Any, reader: TextReader) -> bool:
     """Return whether a matcher accepts a value. Raises `OverBudget`."""
     match matcher.match:
         case "text" if isinstance(recorded, str) and isinstance(produced, str):
@@ -90,7 +90,7 @@ def matches(matcher: Matcher, recorded: Any, produced: Any, reader: Reader) -> b
             return apart is not None and apart <= Decimal(repr(matcher.tolerance))
         case "regex":
             text = produced if isinstance(produced, str) else json_of(produced, reader.budget)
-            return reader.found(matcher.value, text)
+            return reader.matches_pattern(matcher.value, text)
         case "one_of":
             return any(equal(composed(value), produced, reader.budget) for value in matcher.values)
         case "unordered" if isinstance(recorded, list) and isinstance(produced, list):

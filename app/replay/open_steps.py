@@ -1,4 +1,4 @@
-"""Decides the open steps of a turn: by what is known already, then by the judge."""
+"""Judges the open steps of a turn: by earlier verdicts on the same texts, then by the judge."""
 
 from __future__ import annotations
 
@@ -12,31 +12,29 @@ from app.replay.ports import Ports
 JUDGE_FAILED = "the judge failed"
 
 
-def decide(ports: Ports, index: int, turn: JudgedTurn, may_ask: Callable[[OpenStep], bool]) -> TurnJudgement:
-    """Return judgements of the open steps of turn `index` that are known or may be asked about.
+def judge_open_steps(ports: Ports, index: int, turn: JudgedTurn, may_ask: Callable[[OpenStep], bool]) -> TurnJudgement:
+    """Return a judgement of each open step of turn `index` that has an earlier verdict or that the judge may decide.
 
-    One without a reason that needs review is of a step about which no one was asked. Never raises `ProviderError`.
+    The judge is asked once, about the steps without an earlier verdict for which `may_ask` returns True. A step without
+    either has no judgement, or one that needs review and has no reason. Never raises `ProviderError`.
     """
-    known = dict(ports.known.recall(index, turn)) if ports.known else {}
-    open_steps = tuple(
-        step
-        for step in turn.steps
-        if ports.judge and may_ask(step) and not (step.step in known and known[step.step].known)
-    )
-    judged = _asked(ports, index, replace(turn, steps=open_steps)) if open_steps else TurnJudgement(())
+    judgements = dict(ports.earlier_verdicts.recall(index, turn)) if ports.earlier_verdicts else {}
+    undecided = (step for step in turn.steps if not (step.step in judgements and judgements[step.step].is_earlier))
+    asked = tuple(step for step in undecided if ports.judge and may_ask(step))
+    judged = _judged(ports, index, replace(turn, steps=asked)) if asked else TurnJudgement(())
     for judgement in judged.steps:
-        digest = known[judgement.step].digest if judgement.step in known else None
-        known[judgement.step] = replace(judgement, digest=digest)
-    return TurnJudgement(tuple(known[step.step] for step in turn.steps if step.step in known), judged.tokens)
+        digest = judgements[judgement.step].digest if judgement.step in judgements else None
+        judgements[judgement.step] = replace(judgement, digest=digest)
+    return TurnJudgement(tuple(judgements[step.step] for step in turn.steps if step.step in judgements), judged.tokens)
 
 
-def _asked(ports: Ports, index: int, turn: JudgedTurn) -> TurnJudgement:
+def _judged(ports: Ports, index: int, turn: JudgedTurn) -> TurnJudgement:
     assert ports.judge  # noqa: S101 - only then are there steps to ask about
     try:
         judgement = ports.judge.judge_turn(turn)
     except ProviderError as problem:
         reason = f"{JUDGE_FAILED}: {problem}"
         return TurnJudgement(tuple(StepJudgement(step.step, "needs_review", reason=reason) for step in turn.steps))
-    if ports.known:
-        ports.known.remember(index, judgement)
+    if ports.earlier_verdicts:
+        ports.earlier_verdicts.remember(index, judgement)
     return judgement

@@ -15,7 +15,7 @@ from msgspec import structs
 from app.chat import Answer, Message, ToolDefinition
 from app.errors import ProviderError
 from app.replay.ports import RenderedDraft
-from app.replay.stored_replies import CallReply
+from app.replay.stored_replies import StoredReply
 from app.replay.types import Fidelity, Missing, OnMissing, TestCase
 from app.values.structs import convert, decode
 
@@ -87,7 +87,7 @@ class Transcript:
     """What happened so far in the replay of a program, and the replies to the calls of tools in it."""
 
     events: Sequence[ProgramEvent] = ()
-    replies: Sequence[CallReply | None] = ()
+    replies: Sequence[StoredReply | None] = ()
 
     @property
     def model_calls(self) -> list[ModelCall]:
@@ -198,19 +198,19 @@ class RecordedProgram:
 
     transcript: Transcript
     _steps: Iterator[ProgramStep] = field(init=False)
-    _goes_on: bool = field(default=False, init=False)
+    _turn_continues: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
         self._steps = self.transcript.steps()
 
-    def goes_on(self) -> bool:
+    def turn_continues(self) -> bool:
         """Return whether the program did more in the turn after the last answer."""
-        return self._goes_on
+        return self._turn_continues
 
     def answer(self, instruction: str, messages: Sequence[Message], tools: Sequence[ToolDefinition]) -> Answer:
         """Return the next answer; raises `ProviderError` where the program did no more."""
         step = next(self._steps, None)
         if step is None:
             raise ProviderError("The program did not answer this turn.")
-        self._goes_on = not step.is_last
+        self._turn_continues = not step.is_last
         return step.answer

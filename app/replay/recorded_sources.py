@@ -2,7 +2,7 @@
 
 from threading import Lock
 
-from app.replay.text_reader import Reader
+from app.replay.text_reader import TextReader
 from app.replay.texts.sources import Sources
 from app.replay.texts.value_forms import Forms
 from app.replay.types import TestCase
@@ -14,7 +14,7 @@ class RecordedSources:
     It may be asked from many threads.
     """
 
-    def __init__(self, case: TestCase, reader: Reader) -> None:
+    def __init__(self, case: TestCase, reader: TextReader) -> None:
         self._case = case
         self._reader = reader
         self._read: list[Sources] = []

@@ -17,7 +17,7 @@ from app.replay.failures import reports_failure
 from app.replay.fingerprints import fingerprint, similarity, traits
 from app.replay.matching import Matching, indexes_of, lowest_bit
 from app.replay.result_types import AnsweredBy, ProducedCall
-from app.replay.stored_replies import CallReply, Replies
+from app.replay.stored_replies import StoredReplies, StoredReply
 from app.replay.types import CaseStep, CaseTurn, CheckedCall, RemovedCall
 from app.values.budget import OverBudget
 
@@ -34,24 +34,25 @@ _IN_COMMON = 16  # traits that a step compares
 NO_REPLY = Reply(None, "none")
 
 
-Arguments = tuple[str, bytes]  # a tool's name and the fingerprint of a call's arguments
+CallKey = tuple[str, bytes]
+"""The name of a tool and the fingerprint of a call's arguments: equal for calls with equal arguments."""
 
 
-RecordedKeys = dict[tuple[int, int], Arguments]
-"""The keys of recorded calls, by their turn and step: a conversation that is played again need not make them again."""
+RecordedKeys = dict[tuple[int, int], CallKey]
+"""The keys of recorded calls by (turn, step). A conversation that is played again reuses them."""
 
 
 class RecordedCalls:
     """All recorded calls of a test case: by name, by turn and name, and by arguments.
 
-    The `keys` that are known are not made again; the others are added to them.
+    `keys` has the keys of calls that were read before; the keys of the other calls are added to it.
     """
 
     def __init__(self, turns: Sequence[CaseTurn], keys: RecordedKeys | None = None) -> None:
         keys = {} if keys is None else keys
         self.by_name: dict[str, list[CheckedCall]] = {}
         self.by_turn: dict[tuple[int, str], list[tuple[int, CheckedCall]]] = {}
-        self.by_arguments: dict[Arguments, list[tuple[int, int, CheckedCall]]] = {}
+        self.by_arguments: dict[CallKey, list[tuple[int, int, CheckedCall]]] = {}
         for turn, index, step in (
             (t, i, step) for t, case_turn in enumerate(turns) for i, step in enumerate(case_turn.steps)
         ):
@@ -63,7 +64,10 @@ class RecordedCalls:
 
 
 def failed_steps(steps: Sequence[CaseStep]) -> frozenset[int]:
-    """Return the calls of a turn that failed: by their error, or by their result if the tool succeeded later on."""
+    """Return the indexes of a turn's failed calls.
+
+    A call failed if it has an error, or if its result reports a failure and a later call of the tool succeeded.
+    """
     failed = set()
     succeeded = set()
     for index in reversed(range(len(steps))):
@@ -85,7 +89,7 @@ def optional_steps(
     `failed` are the calls that failed, and `rules_of` gives a call's rules.
     """
     optional = dict.fromkeys(failed, "its recorded result is an error")
-    seen: set[Arguments] = set()
+    seen: set[CallKey] = set()
     for index, step in enumerate(steps):
         if step.kind != "tool_call" or index in optional:
             continue
@@ -96,17 +100,20 @@ def optional_steps(
     return optional
 
 
-def arguments_key(call: CheckedCall | ProducedCall | RemovedCall | ToolCall) -> Arguments:
+def arguments_key(call: CheckedCall | ProducedCall | RemovedCall | ToolCall) -> CallKey:
     """Return a key that is equal for calls of a tool with equal arguments."""
     return call.name, fingerprint(arguments_of(call.arguments))
 
 
 class Recording:
-    """The recorded calls as one turn of a test case looks them up; `checker` compares the arguments of two calls.
+    """Answers the draft's calls of one turn from the recorded calls; `checker` compares the arguments of two calls.
 
-    `matching` pairs the calls, counted from 0 in the order in which the model made them, with the turn's steps.
-    `accepted[n]` has bit s set where the turn's s-th step accepts the n-th call, or the two are too long to compare.
-    Calls that have known `replies` are not compared, and what is found for the others is added to these.
+    Calls have numbers from 0, in the order in which the model made them. Sets of the turn's steps are integers, in
+    which bit `s` is the step at index `s`.
+
+    `matching` pairs the numbers of calls with steps. `accepted[n]` is the set of the steps that accept call `n`, or
+    that are too long to be compared with it. Calls with a stored reply in `replies` are not compared again; the
+    replies to the other calls are added to `replies`.
     """
 
     def __init__(
@@ -115,15 +122,15 @@ class Recording:
         steps: Sequence[CaseStep],
         turn: int,
         checker: Checker,
-        replies: Replies | None = None,
+        replies: StoredReplies | None = None,
     ) -> None:
         self.accepted: list[int] = []
         self._recorded = recorded
         self._steps = steps
         self._turn = turn
         self._checker = checker
-        self._replies = Replies() if replies is None else replies
-        self._equal: dict[Arguments, int] = {}
+        self._replies = StoredReplies() if replies is None else replies
+        self._equal: dict[CallKey, int] = {}
         self._comparable: dict[str, int] = {}
         self._lenient: dict[str, int] = {}
         self._traits: dict[int, frozenset[bytes]] = {}
@@ -134,61 +141,61 @@ class Recording:
         checked = sum(step.checked << index for index, step in enumerate(steps))
         self.matching = Matching(checked, (1 << len(steps)) - 1 - checked, checker.budget)
 
-    def keys_of(self, calls: Sequence[ToolCall]) -> list[Arguments]:
-        """Return the keys of the next calls; those with known replies are not read for it."""
-        known = self._replies.next_known(len(calls)) or [None] * len(calls)
+    def keys_of(self, calls: Sequence[ToolCall]) -> list[CallKey]:
+        """Return the keys of the next calls. The arguments of a call with a stored reply are not read."""
+        stored = self._replies.upcoming(len(calls)) or [None] * len(calls)
         return [
             (call.name, reply.key) if reply and reply.key else arguments_key(call)
-            for call, reply in zip(calls, known, strict=True)
+            for call, reply in zip(calls, stored, strict=True)
         ]
 
-    def look_up(
-        self, calls: Sequence[tuple[ToolCall, Tool]], allowed: Sequence[bool], keys: Sequence[Arguments]
+    def answer_calls(
+        self, calls: Sequence[tuple[ToolCall, Tool]], allowed: Sequence[bool], keys: Sequence[CallKey]
     ) -> list[Reply]:
-        """Return the answers to `calls`, which the model made at once, as docs/reference/gate.md has it.
+        """Return the replies to `calls`, which one message of the model has, by the rules of docs/reference/gate.md.
 
-        Calls with recorded arguments choose first, so that the order of calls made side by side does not matter. A
-        call that is not `allowed` gets no answer and pairs with no step. `keys` are what `keys_of` returns.
+        Calls with recorded arguments choose their steps first, so that the order within the message does not matter. A
+        call that is not `allowed` gets `NO_REPLY` and pairs with no step. `keys` are the result of `keys_of`.
         """
         equals = [self._equal_steps(key) if may else 0 for key, may in zip(keys, allowed, strict=True)]
         first, replies = len(self.accepted), [NO_REPLY] * len(calls)
         self.accepted += [0] * len(calls)
-        known = self._replies.known_of(len(calls))
-        made: list[CallReply | None] = [*known] or [None] * len(calls)
+        stored = self._replies.advance(len(calls))
+        made: list[StoredReply | None] = [*stored] or [None] * len(calls)
         for n in sorted(range(len(calls)), key=lambda n: not equals[n]):
             (call, tool), reply = calls[n], made[n]
             if not allowed[n]:
-                made[n] = reply or CallReply(key=keys[n][1])
+                made[n] = reply or StoredReply(key=keys[n][1])
                 continue
             if reply is None:
-                found = self._look_up(first + n, call, tool, equals[n])
+                found = self._compared_reply(first + n, call, tool, equals[n])
                 reply = made[n] = structs.replace(found, key=keys[n][1])
             else:
                 self._restore(first + n, call, equals[n], reply)
             if reply.paired is not None:
                 replies[n] = Reply(self.call(reply.paired), "recording")
             elif tool.effect == "read":
-                replies[n] = self._borrowed(keys[n])
-        if not known:
+                replies[n] = self._borrowed_reply(keys[n])
+        if not stored:
             self._replies.new += made
         return replies
 
-    def closest(self, call: ToolCall, taken: int) -> int | None:
-        """Return the checked step, with a result, that no call has yet and that is the most like this one.
+    def most_similar_step(self, call: ToolCall, taken: int) -> int | None:
+        """Return the index of the unpaired checked step, with a result, that is most similar to a call; None without.
 
-        `taken` are the bits of further steps that are left out.
+        Steps in the set `taken` are left out.
         """
         free = self._comparable_steps(call.name) & self._with_result & self.matching.free & ~taken
-        return lowest_bit(self._closest(call, free)) if free else None
+        return lowest_bit(self._most_similar(call, free)) if free else None
 
     def answer(self, number: int, step: int) -> Reply:
-        """Answer a call that no step accepts by one that a reader has accepted for it."""
+        """Answer call `number` with the result of a step that a judge has accepted for it."""
         self.accepted[number] = bit = 1 << step
         self.matching.add(number, bit, bit)
         return Reply(self.call(step), "recording")
 
-    def nearest(self, name: str) -> CheckedCall | None:
-        """Return the next recorded call of the turn with this name that has answered nothing."""
+    def next_unused_call(self, name: str) -> CheckedCall | None:
+        """Return the next recorded call of the turn with this name that has answered no call of the draft."""
         calls = self._unanswered.setdefault(name, iter(self._of_turn(name)))
         return next((step for index, step in calls if index not in self.matching.owners), None)
 
@@ -196,29 +203,29 @@ class Recording:
         """Return all recorded calls of this name."""
         return self._recorded.by_name.get(name, [])
 
-    def _look_up(self, number: int, call: ToolCall, tool: Tool, equal: int) -> CallReply:
-        accepted, unsure, undecided = self._accepting(call, equal)
+    def _compared_reply(self, number: int, call: ToolCall, tool: Tool, equal: int) -> StoredReply:
+        accepted, unsure, undecided = self._accepting_steps(call, equal)
         self.accepted[number] = either = accepted | unsure | undecided
-        preferred = equal or self._closest(call, accepted) or self._closest(call, unsure | undecided)
+        preferred = equal or self._most_similar(call, accepted) or self._most_similar(call, unsure | undecided)
         paired = self.matching.add(number, either, preferred)
         moved = tuple(self.matching.moved.items())
         if paired is None and either and (tool.effect == "read" or tool.extra == "allow"):
             paired = lowest_bit(equal or accepted or unsure | undecided)
         decided = tuple(indexes_of(either & ~equal & ~undecided))
-        return CallReply(decided, lowest_bit(undecided) if undecided else None, paired, moved)
+        return StoredReply(decided, lowest_bit(undecided) if undecided else None, paired, moved)
 
-    def _restore(self, number: int, call: ToolCall, equal: int, known: CallReply) -> None:
+    def _restore(self, number: int, call: ToolCall, equal: int, known: StoredReply) -> None:
         either = equal | _bits(known.accepted)
         if known.undecided is not None:
             either |= self._comparable_steps(call.name) & ~((1 << known.undecided) - 1)
         self.accepted[number] = either
         self.matching.restore(number, either, dict(known.moved))
 
-    def _accepting(self, call: ToolCall, equal: int) -> tuple[int, int, int]:
-        """Return the bits of the turn's steps that accept a call, which include the `equal` ones, and of open ones.
+    def _accepting_steps(self, call: ToolCall, equal: int) -> tuple[int, int, int]:
+        """Return three sets of the turn's steps: the accepting, the possibly accepting, and the uncompared steps.
 
-        A call with recorded arguments leaves nothing open. The last bits are those of steps that are open because the
-        budget is used up, before any comparison excluded them: a person compares them.
+        The first set includes the `equal` ones. With recorded arguments, the other two are empty. Steps are not
+        compared when the budget is used up: a person has to compare them.
         """
         steps = self._lenient_steps(call.name) if equal else self._comparable_steps(call.name)
         accepted, unsure, waiting = equal, 0, steps & ~equal
@@ -231,8 +238,8 @@ class Recording:
                 waiting ^= 1 << index
         return (accepted, 0, 0) if equal else (accepted, unsure, waiting)
 
-    def _closest(self, call: ToolCall, steps: int) -> int:
-        """Return the bit of the free step, of several, with the most similar arguments."""
+    def _most_similar(self, call: ToolCall, steps: int) -> int:
+        """Return the set with only the unpaired step that has the most similar arguments; empty without one."""
         free = steps & self.matching.free
         if free.bit_count() < 2:
             return free
@@ -251,13 +258,13 @@ class Recording:
         return self._traits[index]
 
     def _comparable_steps(self, name: str) -> int:
-        """Return the bits of the turn's steps with a check that may accept other arguments."""
+        """Return the set of the turn's calls of this tool with a check that may accept other arguments."""
         if name not in self._comparable:
             self._comparable[name] = _bits(index for index, step in self._of_turn(name) if step.checked)
         return self._comparable[name]
 
     def _lenient_steps(self, name: str) -> int:
-        """Return the bits of the turn's steps with a check that accepts other arguments without a reader."""
+        """Return the set of the turn's calls of this tool with a check that accepts other arguments without a judge."""
         if name not in self._lenient:
             calls = self._of_turn(name)
             self._lenient[name] = _bits(
@@ -265,14 +272,14 @@ class Recording:
             )
         return self._lenient[name]
 
-    def _borrowed(self, key: Arguments) -> Reply:
+    def _borrowed_reply(self, key: CallKey) -> Reply:
         answers = self._recorded.by_arguments.get(key, ())
         first = bisect_left(answers, self._turn, key=itemgetter(0))
         other = bisect_right(answers, self._turn, key=itemgetter(0)) if first == 0 else 0
         return Reply(answers[other][2], "borrowed") if other < len(answers) else NO_REPLY
 
-    def _equal_steps(self, key: Arguments) -> int:
-        """Return the bits of the turn's steps with equal arguments, which the check of every call accepts."""
+    def _equal_steps(self, key: CallKey) -> int:
+        """Return the set of the turn's steps with equal arguments, which every check accepts."""
         if key not in self._equal:
             answers = self._recorded.by_arguments.get(key, ())
             begin, end = (bisect(answers, self._turn, key=itemgetter(0)) for bisect in (bisect_left, bisect_right))

@@ -1,4 +1,4 @@
-"""What the turns of a replay share while they are played."""
+"""The state that the turns of a replay share while they are played."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from app.replay.effects import Tool, resolve
 from app.replay.faults import FaultGuard, TurnFaults
 from app.replay.ports import Ports
 from app.replay.recorded_sources import RecordedSources
-from app.replay.recording import Arguments, RecordedCalls
+from app.replay.recording import CallKey, RecordedCalls
 from app.replay.result_types import StopReason, ViolationKind
-from app.replay.text_reader import Reader
+from app.replay.text_reader import TextReader
 from app.replay.texts.background import TextBackground
 from app.replay.types import TestCase, ToolRules
 
 
-class Stop(Exception):
-    """The turn ends before the model has answered; the message is for people."""
+class StopTurn(Exception):
+    """Ends a turn before the model has answered. The message is for people."""
 
     def __init__(self, reason: StopReason, message: str) -> None:
         super().__init__(message)
@@ -27,8 +27,12 @@ class Stop(Exception):
 
 
 @dataclass(slots=True)
-class Shared:
-    """The parts of a replay that its turns share: the number of steps that are `done`, and the calls of each tool."""
+class ReplayState:
+    """The state that the turns of a replay share. Turns may be played in several threads.
+
+    `done` of the `total` steps were played. `calls` counts the calls of each tool. `faults` has the faults by the index
+    of their turn, and `failed` the calls that have failed on purpose in a conversation that is replayed.
+    """
 
     case: TestCase
     ports: Ports
@@ -36,33 +40,36 @@ class Shared:
     recorded: RecordedCalls
     sources: RecordedSources
     background: TextBackground
-    reader: Reader
+    reader: TextReader
     total: int
     done: int = 0
     calls: Counter[str] = field(default_factory=Counter)
-    counting: Lock = field(default_factory=Lock)
+    _counting: Lock = field(default_factory=Lock, init=False)
     faults: Mapping[int, TurnFaults] = field(default_factory=dict)
-    failed: set[Arguments] = field(default_factory=set)
+    failed: set[CallKey] = field(default_factory=set)
 
     def count(self, steps: int) -> int:
-        """Return how many steps are done with these ones."""
-        with self.counting:
+        """Add to the number of played steps, and return it."""
+        with self._counting:
             self.done += steps
             return self.done
 
     def guard(self, turn: int) -> FaultGuard | None:
-        """Return what watches the calls of a turn with faults; None without faults. Replayed turns share failures."""
+        """Return the guard of a turn with faults; None for other turns.
+
+        The turns of a conversation that is replayed share its failed calls.
+        """
         if turn not in self.faults:
             return None
         failed = self.failed if self.case.history == "replayed" else set()
         return FaultGuard(self.faults[turn], self.case.turns[turn].steps, failed)
 
     def tool(self, name: str) -> Tool:
-        """Return the rules of a tool, also of one that nothing but the model knows."""
+        """Return the rules of a tool; the default rules for a tool that the model made up."""
         return self.tools.get(name) or resolve(name, ToolRules(), None, None)
 
     def ban(self, tool: Tool) -> ViolationKind | None:
-        """Count a call of the tool, and return the rule that forbids it."""
+        """Count a call of the tool, and return the rule that forbids the call; None if it is allowed."""
         self.calls[tool.name] += 1
         if tool.never:
             return "never"

@@ -71,7 +71,7 @@ def conclude(
     )
 
 
-def void(case: TestCase, tools: Mapping[str, Tool], fidelity: Fidelity) -> ReplayResult:
+def void_result(case: TestCase, tools: Mapping[str, Tool], fidelity: Fidelity) -> ReplayResult:
     """Return the result of a replay that can't show the model what the recorded one saw."""
     turns = {index: unplayed(turn, "the replay is void") for index, turn in enumerate(case.played)}
     result = conclude(case, turns, tools, void=void_reason(fidelity))

@@ -1,4 +1,4 @@
-"""What answered the calls of a program's replay, so that its next request does not compare them again."""
+"""Stored replies to the calls of a program's replay, so that its next request does not compare the calls again."""
 
 from __future__ import annotations
 
@@ -8,13 +8,17 @@ from dataclasses import dataclass, field
 import msgspec
 
 
-class CallReply(msgspec.Struct, frozen=True, array_like=True):
-    """What the recording found for a call. Steps are those of the turn, by index.
+class StoredReply(msgspec.Struct, frozen=True, array_like=True):
+    """The recording's reply to a call. Steps are indexes in the turn, calls are numbers from 0 in the turn.
 
-    `accepted` are the steps that accept the call with other arguments than theirs. From `undecided` on all that can be
-    compared may accept it, because the budget was used up. `paired` is the step that answers. `moved` are pairs of a
-    step and the call that has it now, counted from 0 in the turn. `key` is the fingerprint of the call's arguments,
-    empty in the replies of an earlier release. A call that a rule forbids has only its key.
+    - `accepted`: the steps that accept the call although their arguments are others.
+    - `undecided`: the first step that was not compared, because the budget was used up. It and all later steps of the
+      tool may accept the call.
+    - `paired`: the step that answers the call.
+    - `moved`: pairs (step, call) that this call changed.
+    - `key`: the fingerprint of the call's arguments; empty in replies that an earlier release stored.
+
+    The reply to a call that a rule forbids has only a `key`.
     """
 
     accepted: tuple[int, ...] = ()
@@ -25,21 +29,21 @@ class CallReply(msgspec.Struct, frozen=True, array_like=True):
 
 
 @dataclass(slots=True)
-class Replies:
-    """The replies to the calls of a replay, in their order: `known` ones, and `new` ones.
+class StoredReplies:
+    """The replies to the calls of a replay in the order of the calls: `stored` ones, then `new` ones.
 
-    An earlier release has None in the place of a call that a rule forbids.
+    An earlier release stored None for a call that a rule forbids.
     """
 
-    known: Sequence[CallReply | None] = ()
-    new: list[CallReply | None] = field(default_factory=list)
+    stored: Sequence[StoredReply | None] = ()
+    new: list[StoredReply | None] = field(default_factory=list)
     _used: int = field(default=0, init=False)
 
-    def next_known(self, calls: int) -> Sequence[CallReply | None]:
-        """Return what `known_of` returns for the next calls, which stay the next ones."""
-        return self.known[self._used : self._used + calls]
+    def upcoming(self, calls: int) -> Sequence[StoredReply | None]:
+        """Return the stored replies to the next calls, without advancing."""
+        return self.stored[self._used : self._used + calls]
 
-    def known_of(self, calls: int) -> Sequence[CallReply | None]:
-        """Return the replies to the next calls, which a model made at once; empty if these are not known."""
+    def advance(self, calls: int) -> Sequence[StoredReply | None]:
+        """Return the stored replies to the next calls, and advance by them; empty if none is stored."""
         self._used += calls
-        return self.known[self._used - calls : self._used]
+        return self.stored[self._used - calls : self._used]

@@ -15,7 +15,7 @@ from app.values.budget import UNLIMITED, WorkBudget
 from app.values.regex import Patterns
 from app.values.unicode import nfc
 
-COMPARED_MAX = 3_000_000
+COMPARISON_STEPS_MAX = 3_000_000
 """Steps that the comparisons of one replay may have, or those of one calibration: some seconds of a processor."""
 
 _STEPS_PER_VALUE = 20
@@ -23,7 +23,7 @@ _STEPS_PER_KNOWN_VALUE = 3  # to put it into the sources of one more turn
 _NUMBER = re.compile("[0-9]++")
 
 
-class Reader:
+class TextReader:
     """The values of texts that repeat from turn to turn: the instruction and earlier messages."""
 
     def __init__(self, budget: WorkBudget = UNLIMITED) -> None:
@@ -57,7 +57,7 @@ class Reader:
             self._plain[text] = frozenset(plain_words(nfc(text)))
         return self._plain[text]
 
-    def found(self, pattern: str, text: str) -> bool:
+    def matches_pattern(self, pattern: str, text: str) -> bool:
         """Return whether a pattern matches anywhere in a text.
 
         Raises `OverBudget`, and `ValueError` for a pattern that RE2 does not know.

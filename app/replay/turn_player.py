@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, partial
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -19,10 +20,10 @@ from app.replay.excuses import Excuses, ReadCall
 from app.replay.fidelity import files_to_send
 from app.replay.judge_types import JudgedCall, JudgedTurn, OpenStep, StepJudgement
 from app.replay.offered_tools import Offer, offered_tools
-from app.replay.open_steps import decide
+from app.replay.open_steps import judge_open_steps
 from app.replay.pairing import pair
-from app.replay.recording import Arguments, Recording, Reply, arguments_key, optional_steps
-from app.replay.replay_state import Shared, Stop
+from app.replay.recording import CallKey, Recording, Reply, arguments_key, optional_steps
+from app.replay.replay_state import ReplayState, StopTurn
 from app.replay.result_types import (
     FROM_ELSEWHERE,
     AnsweredBy,
@@ -37,6 +38,7 @@ from app.replay.result_types import (
 )
 from app.replay.results import unplayed
 from app.replay.texts.sources import Sources
+from app.replay.types import OnMissing
 from app.replay.unconfirmed_reads import Unconfirmed, may_read, unconfirmed
 from app.replay.verdicts import Pairing, verdicts
 from app.replay.violations import Attempt, lost_tools, violations_of_turn
@@ -46,30 +48,43 @@ UNAVAILABLE = json.dumps({"error": "tool unavailable for these arguments"})
 CALLS_PER_ANSWER = 16  # on average; bounds what a model can ask for in one turn
 
 
-class TurnPlayer:
-    """Plays one turn, and appends to `messages`."""
+class _RuledCall(NamedTuple):
+    """A call of the draft with the rules of its tool, and the rule that forbids it; None if it is allowed.
 
-    def __init__(self, shared: Shared, index: int, messages: list[Message]) -> None:
-        self.shared = shared
-        self.case = shared.case
-        self.ports = shared.ports
+    A call that `is_unconfirmed` counts as a write only until a person confirms that it reads.
+    """
+
+    call: ToolCall
+    key: CallKey
+    tool: Tool
+    ban: ViolationKind | None
+    is_unconfirmed: bool
+
+
+class TurnPlayer:
+    """Plays one turn of a test case. The messages of the turn are appended to `messages`."""
+
+    def __init__(self, state: ReplayState, index: int, messages: list[Message]) -> None:
+        self.state = state
+        self.case = state.case
+        self.ports = state.ports
         self.index = index
-        self.turn = shared.case.turns[index]
+        self.turn = state.case.turns[index]
         self.messages = messages
         self.messages += earlier_messages(index, self.turn)
-        self.done = 0
-        self.asked = 0  # answers in words end a turn, or are those of one of a program's several models
-        self.begun = False
-        self.begin = len(messages)
-        self.given: list[str] = []  # results that are none of the turn's recording
-        self.sources: tuple[int, Sources] | None = None  # with the number of `given` that are among them
+        self.reported = 0
+        self.rounds = 0  # answers that call tools
+        self.has_begun = False
+        self.first_message = len(messages)
+        self.results_elsewhere: list[str] = []  # results of calls that the turn's recording did not answer
+        self.sources: tuple[int, Sources] | None = None  # with the number of `results_elsewhere` that they include
         self.attempts: list[Attempt] = []
-        self.produced: list[ProducedStep] = []  # the calls in the order of `attempts`, at the end also the answers
+        self.produced: list[ProducedStep] = []  # the calls of `attempts`, then the answers
         self.answers: list[ProducedAnswer] = []
-        self.called: list[tuple[str, ...]] = []  # the names of the calls of each answer
+        self.called_names: list[tuple[str, ...]] = []  # the names of the tools that each answer called
         self.instruction = ""
         self.offer = Offer(())
-        self.guard = shared.guard(index)
+        self.guard = state.guard(index)
         self.drift = Drift()
         self.exchanged: Mapping[int, Assertion] = {}
         self.unconfirmed = Unconfirmed()
@@ -88,42 +103,45 @@ class TurnPlayer:
 
     @cached_property
     def recording(self) -> Recording:
-        return Recording(self.shared.recorded, self.turn.steps, self.index, self.checker, self.ports.replies)
+        return Recording(self.state.recorded, self.turn.steps, self.index, self.checker, self.ports.replies)
 
     @cached_property
-    def removed(self) -> frozenset[Arguments]:
+    def removed(self) -> frozenset[CallKey]:
         """The calls that a person took out of the turn."""
         return frozenset(arguments_key(call) for call in self.turn.removed or ())
 
     @property
     def checker(self) -> Checker:
-        """Compares the steps of the turn, with the values that are known by now."""
-        sources = partial(self._sources, len(self.given))
-        return Checker(self.shared.tools, sources, self.shared.reader)
+        """Compares the steps of the turn. Its sources include the results that calls have had so far."""
+        sources = partial(self._sources, len(self.results_elsewhere))
+        return Checker(self.state.tools, sources, self.state.reader)
 
-    def _sources(self, given: int) -> Sources:
-        if self.sources is None or self.sources[0] != given:
+    def _sources(self, count: int) -> Sources:
+        if self.sources is None or self.sources[0] != count:
             sources = Sources(
                 instruction=self.instruction,
                 user=self.turn.user or "",
-                messages=[message.text for message in self.messages[: self.begin] if message.role != "tool"],
-                results=self.given[:given],
-                before=[self.shared.sources.until(self.index)],
-                background=self.shared.background,
-                reader=self.shared.reader,
+                messages=[message.text for message in self.messages[: self.first_message] if message.role != "tool"],
+                results=self.results_elsewhere[:count],
+                before=[self.state.sources.until(self.index)],
+                background=self.state.background,
+                reader=self.state.reader,
             )
-            self.sources = given, sources
+            self.sources = count, sources
         return self.sources[1]
 
     def converse(self) -> None:
-        """Play the turn without verdicts, or go on where the model raised. Raises `Stop`, and what the model raises."""
-        if not self.begun:
-            self.begun = True
+        """Play the turn without verdicts, or continue it where the model raised.
+
+        Raises `StopTurn`, and the exceptions of the model.
+        """
+        if not self.has_begun:
+            self.has_begun = True
             self._begin(self.turn.user or "")
         self._converse()
 
     def forget_answer(self) -> None:
-        """Go back to before the last answer, which was one in words."""
+        """Go back to before the last answer, which called no tool."""
         self.messages.pop()
         self.answers.pop()
 
@@ -139,18 +157,18 @@ class TurnPlayer:
         self._begin(user)
         try:
             self._converse()
-        except Stop as stop:
+        except StopTurn as stop:
             return self._result(str(stop), stop.reason)
         except ProviderError as problem:
             return self._result("the model's provider failed", "provider_error", str(problem))
         return self._result()
 
     def _converse(self) -> None:
-        """Call the model until it answers without calling a tool, and no other call follows. Raises `Stop` before."""
+        """Call the model until it answers in words, and the turn does not continue. Raises `StopTurn` at the limits."""
         limit = max(8, 2 * sum(step.kind == "tool_call" for step in self.turn.steps))
-        while self.asked < limit:
+        while self.rounds < limit:
             if self.ports.cancelled():
-                raise Stop("cancelled", "the replay was cancelled")
+                raise StopTurn("cancelled", "the replay was cancelled")
             answer = self.ports.model.answer(self.instruction, tuple(self.messages), self.offer.tools)
             self.tokens += answer.tokens
             text = answer.text or answer.refusal or ""
@@ -159,91 +177,101 @@ class TurnPlayer:
             )
             if not answer.tool_calls:
                 self.answers.append(ProducedAnswer(text, self.ports.draft.nok(answer)))
-                if not self.ports.goes_on():
+                if not self.ports.turn_continues():
                     return
                 continue
-            self.asked += 1
+            self.rounds += 1
             self._answer_calls(answer)
             self._report(min(len(self.produced), len(self.turn.steps)), None)
             if self.guard and len(self.produced) > self.guard.most_calls:
-                raise Stop("step_limit", f"the model called more than {self.guard.most_calls} tools after a fault")
+                raise StopTurn("step_limit", f"the model called more than {self.guard.most_calls} tools after a fault")
             if len(self.produced) >= limit * CALLS_PER_ANSWER:
                 break
-        raise Stop("step_limit", f"the model did not answer within {limit} calls")
+        raise StopTurn("step_limit", f"the model did not answer within {limit} calls")
 
     def _answer_calls(self, answer: Answer) -> None:
+        """Answer the calls of one message of the model. Raises `StopTurn` if one of them must not stay unanswered."""
         keys = self.recording.keys_of(answer.tool_calls)
-        ruled = [self._rules(call, key) for call, key in zip(answer.tool_calls, keys, strict=True)]
-        tools, banned = [tool for tool, _ in ruled], [ban for _, ban in ruled]
-        self.called.append(tuple(call.name for call in answer.tool_calls))
-        first = len(self.attempts)
-        pairs = list(zip(answer.tool_calls, tools, strict=True))
-        unconfirmed = [self._may_read(call, tool) for call, tool in pairs]
-        answered = [
-            (call, replace(tool, effect="read") if reads else tool)
-            for (call, tool), reads in zip(pairs, unconfirmed, strict=True)
-        ]
-        replies = self.recording.look_up(answered, [ban is None for ban in banned], keys)
+        calls = [self._ruled(call, key) for call, key in zip(answer.tool_calls, keys, strict=True)]
+        self.called_names.append(tuple(call.name for call in answer.tool_calls))
+        first, after_fault = len(self.attempts), bool(self.guard and self.guard.failed)
+        replies = self._replies(calls, first)
+        for n, (made, reply) in enumerate(zip(calls, replies, strict=True), first):
+            self._answer_call(made, reply, self.recording.accepted[n], after_fault=after_fault)
+        for made, attempt in zip(calls, self.attempts[first:], strict=True):
+            if attempt.answered_by == "none" and made.ban is None and self._if_unanswered(made.tool) == "stop":
+                raise StopTurn("missing_result", f"the recording has no result for a call of {made.call.name}")
+
+    def _ruled(self, call: ToolCall, key: CallKey) -> _RuledCall:
+        tool, ban = self._rules(call, key)
+        return _RuledCall(call, key, tool, ban, self._may_read(call, tool))
+
+    def _replies(self, calls: Sequence[_RuledCall], first: int) -> list[Reply]:
+        """Return the recording's replies to calls with numbers from `first`; a judge may excuse some of the others."""
+        tools = ((made, replace(made.tool, effect="read") if made.is_unconfirmed else made.tool) for made in calls)
+        answerable = [(made.call, tool) for made, tool in tools]
+        allowed = [made.ban is None for made in calls]
+        replies = self.recording.answer_calls(answerable, allowed, [made.key for made in calls])
         excused = self._excused(
-            ReadCall(n, call, key)
-            for n, ((call, tool), reply, ban, key) in enumerate(zip(pairs, replies, banned, keys, strict=True), first)
-            if tool.effect == "read"
-            and not reply.step
-            and ban is None
-            and key not in self.removed
-            and tool.missing(self.case.on_missing) in ("error", "stop")
+            ReadCall(n, made.call, made.key)
+            for n, (made, reply) in enumerate(zip(calls, replies, strict=True), first)
+            if not reply.step and self._is_excusable(made)
         )
-        unknown, after_fault = None, bool(self.guard and self.guard.failed)
-        for n, ((call, tool), reply, ban) in enumerate(zip(pairs, replies, banned, strict=True), first):
-            reply = excused.get(n, reply)
-            text, answered_by = self._answered(call, tool, reply) if ban is None else (UNAVAILABLE, "none")
-            key = keys[n - first]
-            accepted = self.recording.accepted[n]
-            reads = unconfirmed[n - first]
-            self.attempts.append(
-                Attempt(call, tool, answered_by, accepted, ban, key in self.removed, after_fault, reads)
-            )
-            self.produced.append(ProducedCall(call.name, call.arguments, text, tool.effect, answered_by))
-            self.messages.append(Message("tool", text, tool_call_id=call.id))
-            if answered_by == "fault" and self.guard:
-                self.guard.note(key)
-            if answered_by in FROM_ELSEWHERE:
-                self.given.append(text)
-            if answered_by == "none" and ban is None and tool.missing(self.case.on_missing) == "stop":
-                unknown = unknown or call.name
-        if unknown is not None:
-            raise Stop("missing_result", f"the recording has no result for a call of {unknown}")
+        return [excused.get(n, reply) for n, reply in enumerate(replies, first)]
+
+    def _is_excusable(self, made: _RuledCall) -> bool:
+        """Return whether a judge may excuse other arguments of a call: it is an allowed read without another answer."""
+        is_allowed_read = made.tool.effect == "read" and made.ban is None and made.key not in self.removed
+        return is_allowed_read and self._if_unanswered(made.tool) in ("error", "stop")
+
+    def _if_unanswered(self, tool: Tool) -> OnMissing:
+        return tool.if_unanswered(self.case.on_missing)
+
+    def _answer_call(self, made: _RuledCall, reply: Reply, accepted: int, *, after_fault: bool) -> None:
+        """Send the answer to a call to the model, and note the call. `accepted` is the set of steps that accept it."""
+        call, tool = made.call, made.tool
+        text, answered_by = self._answered(call, tool, reply) if made.ban is None else (UNAVAILABLE, "none")
+        is_removed = made.key in self.removed
+        self.attempts.append(
+            Attempt(call, tool, answered_by, accepted, made.ban, is_removed, after_fault, made.is_unconfirmed)
+        )
+        self.produced.append(ProducedCall(call.name, call.arguments, text, tool.effect, answered_by))
+        self.messages.append(Message("tool", text, tool_call_id=call.id))
+        if answered_by == "fault" and self.guard:
+            self.guard.note_failure(made.key)
+        if answered_by in FROM_ELSEWHERE:
+            self.results_elsewhere.append(text)
 
     def _excused(self, reads: Iterable[ReadCall]) -> Mapping[int, Reply]:
-        """Return the recorded answers of reads with other arguments that a judge excuses, by their numbers.
+        """Return the recorded replies to reads with other arguments that a judge excuses, by the numbers of the calls.
 
         A program gets its answers before a judge is asked. Faults make a draft read what was not recorded.
         """
         if self.ports.judge is None or self.ports.replies is not None or self.guard:
             return {}
-        return self.excuses.look_up([*reads], self.recording, self.checker, self._ask)
+        return self.excuses.answer_reads([*reads], self.recording, self.checker, self._ask)
 
-    def _rules(self, call: ToolCall, key: Arguments) -> tuple[Tool, ViolationKind | None]:
+    def _rules(self, call: ToolCall, key: CallKey) -> tuple[Tool, ViolationKind | None]:
         """Return the rules for a call, and the rule that forbids it."""
-        tool = self.shared.tool(call.name).called_with(call.arguments)
-        ban = self.shared.ban(tool)
+        tool = self.state.tool(call.name).called_with(call.arguments)
+        ban = self.state.ban(tool)
         if ban is None and self.guard:
-            return self.guard.rules(key, tool)
+            return self.guard.rules_for(key, tool)
         return tool, ban
 
     def _may_read(self, call: ToolCall, tool: Tool) -> bool:
-        is_recorded = call.name in self.shared.recorded.by_name
+        is_recorded = call.name in self.state.recorded.by_name
         return is_recorded and not self.guard and may_read(tool, call.arguments, self.ports.proposed.get(tool.name))
 
     def _answered(self, call: ToolCall, tool: Tool, reply: Reply) -> tuple[str, AnsweredBy]:
-        """Return the text that answers a call, and where it is from."""
+        """Return the text that answers an allowed call, and what it comes from."""
         if reply.step:
             fails = self.guard and self.guard.fails(reply.step)
             return result_text(reply.step), "fault" if fails else reply.answered_by
-        match tool.missing(self.case.on_missing):
+        match self._if_unanswered(tool):
             case "static" if tool.result is not None:
                 return json_text(tool.result), "static"
-            case "nearest" if step := self.recording.nearest(call.name):
+            case "nearest" if step := self.recording.next_unused_call(call.name):
                 return result_text(step), "nearest"
             case "simulate" if self.ports.judge:
                 definition = next((offered for offered in self.offer.tools if offered.name == call.name), None)
@@ -265,7 +293,7 @@ class TurnPlayer:
         asserted: Mapping[int, Assertion] = self.guard.faults.asserted if self.guard else {}
         if self.case.order == "effects" and not self.guard:
             asserted = self.exchanged = exchanged_writes(steps, self.attempts, pairs)
-        excused = self.excuses.of(pairs)
+        excused = self.excuses.judgements_of(pairs)
         pairing = Pairing(steps, self.produced, pairs, optional, not_reached, asserted, excused)
         ask = self._ask if reason != "cancelled" else None
         self.unconfirmed = unconfirmed(steps, self.attempts, pairs)
@@ -282,20 +310,20 @@ class TurnPlayer:
             self.judge_tokens,
             error,
             tuple(self._violations(pairs, checker)),
-            tuple(self.called),
+            tuple(self.called_names),
         )
 
     def _optional(self) -> dict[int, str]:
         """Return the recorded calls that may be left out, each with the reason."""
         steps, failed = self.turn.steps, self.recording.failed
-        optional = optional_steps(steps, failed, lambda call: self.shared.tool(call.name).called_with(call.arguments))
+        optional = optional_steps(steps, failed, lambda call: self.state.tool(call.name).called_with(call.arguments))
         return self.guard.optional(optional) if self.guard else optional
 
     def _violations(self, pairs: Mapping[int, int], checker: Checker) -> list[Violation]:
         lost = []
         if not self.ports.draft.agent_owns_tools:
             offered = (tool.name for tool in self.offer.tools)
-            lost = lost_tools(self.index, self.turn.steps, offered, self.shared.tools)
+            lost = lost_tools(self.index, self.turn.steps, offered, self.state.tools)
 
         def explain(step: int, attempt: int) -> str:
             return checker.compare(self.turn.steps[step], self.produced[attempt]).differs
@@ -305,12 +333,12 @@ class TurnPlayer:
         return lost + violations_of_turn(*of_turn)
 
     def _ask(self, steps: Sequence[OpenStep]) -> Mapping[int, StepJudgement]:
-        """Return what is known of the open steps of the turn, or what the judge decides, by step."""
-        called = (step for step in self.produced if step.kind == "tool_call")
-        calls = tuple(JudgedCall(call.name, call.arguments, str(call.result)) for call in called)
-        conversation = tuple(self.messages[: self.begin])
+        """Return the judgements of the open steps of the turn, by step."""
+        made = (step for step in self.produced if step.kind == "tool_call")
+        calls = tuple(JudgedCall(call.name, call.arguments, str(call.result)) for call in made)
+        conversation = tuple(self.messages[: self.first_message])
         turn = JudgedTurn(self.instruction, conversation, self.turn.user or "", calls, tuple(steps))
-        judgement = decide(self.ports, self.index, turn, self._may_ask)
+        judgement = judge_open_steps(self.ports, self.index, turn, self._may_ask)
         self.judge_tokens += judgement.tokens
         return {verdict.step: verdict for verdict in judgement.steps}
 
@@ -321,6 +349,6 @@ class TurnPlayer:
         asserted = asserted or (recorded.kind == "answer" and recorded.check.answer == "ai")
         return self.case.judge != "never" or asserted
 
-    def _report(self, done: int, result: TurnResult | None) -> None:
-        self.ports.progress(self.shared.count(done - self.done), self.shared.total, result)
-        self.done = done
+    def _report(self, reported: int, result: TurnResult | None) -> None:
+        self.ports.progress(self.state.count(reported - self.reported), self.state.total, result)
+        self.reported = reported

@@ -34,7 +34,7 @@ def may_read(tool: Tool, arguments: Any, proposed: DeclaredEffect | None) -> boo
         return False
     if proposed == "by_call":
         return call_reads(tool.name, arguments, runs_only=True) is True
-    return proposed == "read" and tool.decided_by(arguments) is None
+    return proposed == "read" and tool.only_reads(arguments) is None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Digests by which an earlier verdict on the same texts is found again."""
+"""Digests of texts that were judged: a later replay finds the verdict on the same texts by them."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from app.replay.rubric import RUBRIC_ID
 
 
 class MessageDigests:
-    """The digests of the messages of a replay: each message is read once, however many turns come after it."""
+    """Makes digests of conversations. Each message is digested once, however many turns follow it."""
 
     def __init__(self) -> None:
-        # By the ids of the messages, which are kept so that no others get them.
+        # By the ids of the messages. The messages are kept, so that Python reuses no id.
         self._known: dict[int, tuple[Message, str]] = {}
 
     def of(self, conversation: Sequence[Message]) -> str:
@@ -32,7 +32,7 @@ class MessageDigests:
 
 
 class TurnDigests:
-    """Digests of the open steps of turn `index`, each of 64 hex digits. What the steps share is read once."""
+    """Makes digests of the open steps of turn `index`. A digest has 64 hexadecimal digits."""
 
     def __init__(self, index: int, turn: JudgedTurn, messages: MessageDigests) -> None:
         calls = [[call.name, call.arguments, call.result] for call in turn.calls]
@@ -41,14 +41,14 @@ class TurnDigests:
         self._for_judge = _digest("judge", RUBRIC_ID, index, turn.instruction, conversation, turn.user, calls)
 
     def of_person(self, step: OpenStep) -> str:
-        """Return the digest of all that a person's verdict depends on: both texts, the user's message and the calls.
+        """Return the digest for a person's verdict: of both texts, the user's message and the calls.
 
-        The instruction is no part of it: a draft that changes it may give the answer that a person has accepted.
+        The instruction is left out: a person's verdict on an answer also applies to a draft with another instruction.
         """
         return _digest(self._for_person, _step(step))
 
     def of_judge(self, judge: str, step: OpenStep) -> str:
-        """Return the digest of all that the verdict of a judge depends on: its model, the rubric and the question."""
+        """Return the digest for the verdict of `judge`: of its model, the rubric and the whole question."""
         return _digest(self._for_judge, judge, _step(step), to_builtins(step.evidence))
 
 

@@ -16,7 +16,7 @@ from app.replay.comparison import Assertion, Comparison, OpenTexts
 from app.replay.fingerprints import json_of
 from app.replay.judge_types import OpenStep, OpenStepKind, StepEvidence, StepJudgement
 from app.replay.matching import Pairs
-from app.replay.recording import Arguments, arguments_key
+from app.replay.recording import CallKey, arguments_key
 from app.replay.result_types import ProducedCall, ProducedStep, StepVerdict
 from app.replay.texts.facts import Facts
 from app.replay.types import CaseStep
@@ -116,7 +116,7 @@ def not_run(step: CaseStep, reason: str) -> StepVerdict:
     return StepVerdict(step.kind, "not_run", _expected(step), None, reason)
 
 
-def _unpaired(index: int, pairing: Pairing, calls: Mapping[str, int], beyond: Collection[Arguments]) -> StepVerdict:
+def _unpaired(index: int, pairing: Pairing, calls: Mapping[str, int], beyond: Collection[CallKey]) -> StepVerdict:
     """Return the verdict on a step without a produced one; `beyond` are the calls that are paired with no step."""
     step = pairing.steps[index]
     if not step.checked or pairing.not_reached:
@@ -171,7 +171,7 @@ def _judged(verdict: StepVerdict, judgement: StepJudgement) -> StepVerdict:
         verdict,
         result=judgement.verdict,
         reason=judgement.reason or None,
-        decided_by="known" if judgement.known else "judge",
+        decided_by="known" if judgement.is_earlier else "judge",
         findings=judgement.findings,
         digest=judgement.digest,
         diff=() if judgement.verdict == "passed" else verdict.diff,

@@ -180,7 +180,7 @@ def _violation(kind: ViolationKind, turn: int, attempt: Attempt, differs: str, r
     if not recorded:
         beyond = f"The recording has no call of {name} in this turn"
     secret = ". The call reads a secret" if reads_secret(attempt.call.arguments) else ""
-    harmless = EFFECTS["by_call"] if tool.decided_by(attempt.call.arguments) else EFFECTS["read"]
+    harmless = EFFECTS["by_call"] if tool.only_reads(attempt.call.arguments) else EFFECTS["read"]
     unlike = f"It differs from the recorded call: {differs}" if differs else f"{beyond}, without a result"
     advice = {
         "never": f"{called}. The test case never allows a call of {name}. Change the draft so that it does without "

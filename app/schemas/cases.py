@@ -7,7 +7,7 @@ from typing import Any, ClassVar, get_args
 from marshmallow import ValidationError, fields, post_load, validate
 
 from app.replay import types
-from app.replay.case_limits import COMPARED_MAX, MATCHERS_MAX, STEPS_MAX, TOOLS_MAX, TURNS_MAX
+from app.replay.case_limits import CASE_MATCHERS_MAX, MATCHERS_MAX, STEPS_MAX, TOOLS_MAX, TURNS_MAX
 from app.replay.cases import WrittenTurn
 from app.replay.corrections import CORRECTIONS_MAX
 from app.replay.effects import EffectFrom
@@ -118,7 +118,9 @@ FILE = {
         "turns": {
             "type": "array",
             "maxItems": TURNS_MAX,
-            "description": f"At most {STEPS_MAX} steps and {COMPARED_MAX} matchers and patterns in total. {PATTERNS}",
+            "description": (
+                f"At most {STEPS_MAX} steps and {CASE_MATCHERS_MAX} matchers and patterns in total. {PATTERNS}"
+            ),
         },
         "tools": {"type": "object", "maxProperties": TOOLS_MAX},
     },

@@ -12,7 +12,7 @@ from hashlib import sha256
 from typing import Any
 
 from app.process.bootstrap import freeze_gc
-from app.replay.case_limits import COMPARED_MAX, MATCHERS_MAX, STEPS_MAX, TURNS_MAX
+from app.replay.case_limits import CASE_MATCHERS_MAX, MATCHERS_MAX, STEPS_MAX, TURNS_MAX
 from app.schemas.runs import QUESTION_MAX
 from app.services.experiments.guard_maps import SENTENCES_MAX
 from app.services.prompts.labels import LABELS_MAX
@@ -170,7 +170,7 @@ def _of_matchers(size: Size) -> dict[str, Any]:
     matchers = {f"/{key}": "text" for key in keys}
     call = _call(1, arguments=dict.fromkeys(keys, "x" * 300), check={"arguments": matchers})
     return {
-        "turns": [{"user": "What is it?", "steps": [call] * size.factor(COMPARED_MAX // MATCHERS_MAX - 1)}],
+        "turns": [{"user": "What is it?", "steps": [call] * size.factor(CASE_MATCHERS_MAX // MATCHERS_MAX - 1)}],
         "tools": {"tool_1": {"arguments": matchers}},
     }
 

@@ -51,7 +51,7 @@ from app.replay.result_types import ProducedAnswer, ProducedCall
 from app.replay.shell_commands import command_reads
 from app.replay.sql_statements import sql_reads
 from app.replay.text_kinds import kind_of
-from app.replay.text_reader import Reader
+from app.replay.text_reader import TextReader
 from app.replay.texts.sources import Sources
 from app.replay.types import CaseTurn, Check, CheckedAnswer, CheckedCall, TestCase
 from app.schemas.csv_lines import csv_lines
@@ -270,7 +270,7 @@ def log_records(text: str) -> Work:
 def replayed(text: str) -> Work:
     """A comparison of facts and of arguments, within the budget of a replay."""
     checker = Checker(
-        {}, lambda: Sources(user=text, results=[text], reader=reader), reader=(reader := Reader(WorkBudget()))
+        {}, lambda: Sources(user=text, results=[text], reader=reader), reader=(reader := TextReader(WorkBudget()))
     )
 
     def work() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from threading import Lock
 
-from app.replay.text_reader import Reader
+from app.replay.text_reader import TextReader
 from app.replay.texts.value_forms import Forms, FormsBefore
 
 
@@ -15,7 +15,7 @@ class TextBackground:
     It may be asked from many threads.
     """
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: TextReader) -> None:
         self._reader = reader
         self._instructions: dict[str, Forms] = {}
         self._known: list[str] = []

@@ -9,7 +9,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from app.replay.text_reader import Reader
+from app.replay.text_reader import TextReader
 from app.replay.texts.background import TextBackground
 from app.replay.texts.names import Names, find_names, names_of, plain_words, words_and_titled
 from app.replay.texts.value_forms import Forms, Lookup
@@ -49,9 +49,9 @@ class Sources:
         before: Sequence[Sources] = (),
         background: TextBackground | None = None,
         pool: Forms | None = None,
-        reader: Reader | None = None,
+        reader: TextReader | None = None,
     ) -> None:
-        self.reader = reader = reader or Reader()
+        self.reader = reader = reader or TextReader()
         texts, lengths = _texts(arguments, reader), set[int]()
         texts += _texts(results, reader, lengths)
         self._said = Forms(reader.values(user))
@@ -152,7 +152,7 @@ class Sources:
         self.reader.budget.spend(1 + len(self._of_calls) // _LOOKED_UP)
 
 
-def _source_values(leaf: str | float, reader: Reader) -> Iterable[Value]:
+def _source_values(leaf: str | float, reader: TextReader) -> Iterable[Value]:
     if isinstance(leaf, str):
         reader.spend_on_values(leaf)
         reader.spend_on_words(leaf)
@@ -164,7 +164,7 @@ def _source_values(leaf: str | float, reader: Reader) -> Iterable[Value]:
     return [*find_values(digits), *rounded]
 
 
-def _texts(values: Sequence[Any], reader: Reader, lengths: set[int] | None = None) -> list[tuple[str | float, str]]:
+def _texts(values: Sequence[Any], reader: TextReader, lengths: set[int] | None = None) -> list[tuple[str | float, str]]:
     """Return the keys and leaves of JSON values, each leaf with its key; adds the lengths of lists to `lengths`."""
     texts: list[tuple[str | float, str]] = []
     pending: list[tuple[Any, str]] = [(value, "") for value in values]

@@ -15,7 +15,7 @@ from app.models.program_replays import PLAYED_BY_PROGRAM, ProgramReplay
 from app.models.replays import ReplayRow
 from app.replay.engine import PlayedConversation
 from app.replay.program_transcript import ProgramDraft, is_void
-from app.replay.stored_replies import Replies
+from app.replay.stored_replies import StoredReplies
 from app.replay.types import DeclaredEffect, TestCase
 from app.services.replays.memory import PER_BYTE, CaseSizes
 from app.services.replays.preparation import Preparation, Prepared, PreparedCase
@@ -39,7 +39,7 @@ class KeptConversation:
     conversation: PlayedConversation
     draft: ProgramDraft
     proposed: Mapping[str, DeclaredEffect]
-    replies: Replies
+    replies: StoredReplies
     budget: WorkBudget
     answers: int
 

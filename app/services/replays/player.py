@@ -32,7 +32,7 @@ from app.services.language_models.credentials import CredentialService
 from app.services.masking.rules import MaskingRules, MessageMasking
 from app.services.replays.budget import Budget, ExperimentBudget, Unlimited
 from app.services.replays.claims import ATTEMPTS_MAX, INTERRUPTED, REPLAY_WORK
-from app.services.replays.known import KnownVerdicts, scope_of
+from app.services.replays.earlier_verdicts import EarlierVerdicts, scope_of
 from app.services.replays.masking import masked_replay
 from app.services.replays.memory import HeldMemory, ReplayMemory
 from app.services.replays.ports import AnsweredBytes, MeteredModel, Progress
@@ -128,14 +128,14 @@ class ReplayPlayer:
             ThreadPoolExecutor(SIDE_BY_SIDE, thread_name_prefix=f"replay-{row.id}") as pool,
         ):
             budget = self._budget(prepared, claim, progress, heartbeat)
-            known = self._known(prepared)
-            ports = self._ports(prepared, progress, budget, heartbeat, known, held_memory)
+            verdicts = self._earlier_verdicts(prepared)
+            ports = self._ports(prepared, progress, budget, heartbeat, verdicts, held_memory)
             result = replay(prepared.case, ports, pool.map, faults=prepared.faults)
             if budget.stopped and result.status != "failed":
                 result = structs.replace(result, status="cancelled")
             if result.status == "cancelled" and self.stopping() and not heartbeat.lost():
                 raise Unavailable("This process is ending; another one will play the replay again.")
-            self._end(row, claim, result, progress.columns(), known)
+            self._end(row, claim, result, progress.columns(), verdicts)
 
     def _budget(self, prepared: Prepared, claim: Claim, progress: Progress, heartbeat: Heartbeat) -> Budget:
         if prepared.row.budget_id is None or prepared.max_cost is None:
@@ -154,9 +154,9 @@ class ReplayPlayer:
     def _interrupted(self, heartbeat: Heartbeat) -> bool:
         return heartbeat.lost() or self.stopping()
 
-    def _known(self, prepared: Prepared) -> KnownVerdicts:
+    def _earlier_verdicts(self, prepared: Prepared) -> EarlierVerdicts:
         rules = self.rules.of(prepared.row.project_id)
-        return KnownVerdicts(
+        return EarlierVerdicts(
             database=self.database,
             scope=scope_of(prepared.row),
             now=self.now(),
@@ -170,14 +170,14 @@ class ReplayPlayer:
         progress: Progress,
         budget: Budget,
         heartbeat: Heartbeat,
-        known: KnownVerdicts,
+        verdicts: EarlierVerdicts,
         held_memory: HeldMemory,
     ) -> Ports:
         organization_id, content = prepared.row.organization_id, prepared.draft.content
         judge = self._judge(organization_id, prepared.judge, progress, budget)
         interrupted = partial(self._interrupted, heartbeat)
         if prepared.program is not None:
-            ports = program_ports(prepared.program, judge, progress.note, interrupted, known)
+            ports = program_ports(prepared.program, judge, progress.note, interrupted, verdicts)
             return replace(ports, proposed=prepared.proposed)
         metered = self._metered(organization_id, content.model, content.config, progress, budget)
         model = replace(metered, reported=progress.note_model, answered=AnsweredBytes(held_memory.answered))
@@ -187,7 +187,7 @@ class ReplayPlayer:
             judge=judge,
             progress=progress.note,
             cancelled=interrupted,
-            known=known,
+            earlier_verdicts=verdicts,
             reads=model.reads,
             proposed=prepared.proposed,
         )
@@ -208,7 +208,7 @@ class ReplayPlayer:
         )
 
     def _end(
-        self, row: ReplayRow, claim: Claim, result: ReplayResult, counted: dict[str, Any], known: KnownVerdicts
+        self, row: ReplayRow, claim: Claim, result: ReplayResult, counted: dict[str, Any], verdicts: EarlierVerdicts
     ) -> None:
         """Store the result; if the database can't store it, store that failure. `counted` is stored in both cases."""
         try:
@@ -224,17 +224,19 @@ class ReplayPlayer:
                 # A replay with faults ends with the turn of the last one.
                 **({"total": counted["done"]} if row.faults else {}),
             }
-            self._store(row, claim, {"status": result.status, **columns, **counted}, known)
+            self._store(row, claim, {"status": result.status, **columns, **counted}, verdicts)
         except (*UNSTORABLE, Unavailable) as error:
             # For a result larger than MySQL's packet size the error looks like a lost connection.
             log.error("replay_not_stored", replay_id=row.id, error=type(error).__name__)
             self._store_once(row, claim, {"status": "error", "error": NOT_STORED} | counted)
 
-    def _store(self, row: ReplayRow, claim: Claim, values: dict[str, Any], known: KnownVerdicts | None = None) -> None:
-        self.patience(self._store_once, row, claim, values, known)
+    def _store(
+        self, row: ReplayRow, claim: Claim, values: dict[str, Any], verdicts: EarlierVerdicts | None = None
+    ) -> None:
+        self.patience(self._store_once, row, claim, values, verdicts)
 
     def _store_once(
-        self, row: ReplayRow, claim: Claim, values: dict[str, Any], known: KnownVerdicts | None = None
+        self, row: ReplayRow, claim: Claim, values: dict[str, Any], verdicts: EarlierVerdicts | None = None
     ) -> None:
         """End the replay, and keep its new verdicts; if it was cancelled meanwhile, only add the result to it."""
         masking = self.rules.of(row.project_id)
@@ -242,8 +244,8 @@ class ReplayPlayer:
 
         def work(connection: Connection) -> bool:
             if REPLAY_WORK.finish(connection, claim, kept, now=self.now()):
-                if known is not None:
-                    known.store(connection)
+                if verdicts is not None:
+                    verdicts.store(connection)
                 if row.external:
                     remove_program(connection, project_id=row.project_id, replay_id=row.id)
                 return True

@@ -14,7 +14,7 @@ from app.models.program_replays import ProgramReplay
 from app.providers.failures import ProviderFailure
 from app.providers.passing.wire import Body, Results, encoded
 from app.providers.types import ModelConfig
-from app.replay.ports import JudgePort, KnownPort, Ports
+from app.replay.ports import EarlierVerdictsPort, JudgePort, Ports
 from app.replay.program_transcript import (
     ModelCall,
     OtherCall,
@@ -26,7 +26,7 @@ from app.replay.program_transcript import (
     settled_steps,
 )
 from app.replay.result_types import TurnResult
-from app.replay.stored_replies import Replies
+from app.replay.stored_replies import StoredReplies
 from app.services.replays.program_memory import PER_MARK
 from app.services.replays.program_store import BUSY, NO_TURN, ChangedMeanwhile, ProgramStore
 from app.services.replays.program_upstream import ProgramRequest, Upstream
@@ -160,7 +160,7 @@ class LiveProgram:
         instruction = known.instruction or request.instruction
         return ProgramDraft(instruction, (*known.tools, *self._new_tools(known)), usable)
 
-    def goes_on(self) -> bool:
+    def turn_continues(self) -> bool:
         """Return whether more of the turn follows an answer in words. Raises `ExchangeOver` after its own answer."""
         if self._is_answered:
             raise ExchangeOver
@@ -232,7 +232,7 @@ def program_ports(
     judge: JudgePort | None,
     progress: Callable[[int, int, TurnResult | None], None],
     cancelled: Callable[[], bool],
-    known: KnownPort,
+    earlier_verdicts: EarlierVerdictsPort,
 ) -> Ports:
     """Return the ports of a replay that its program has played."""
     program = RecordedProgram(transcript)
@@ -242,7 +242,7 @@ def program_ports(
         judge=judge,
         progress=progress,
         cancelled=cancelled,
-        known=known,
-        goes_on=program.goes_on,
-        replies=Replies(transcript.replies),
+        earlier_verdicts=earlier_verdicts,
+        turn_continues=program.turn_continues,
+        replies=StoredReplies(transcript.replies),
     )

@@ -20,9 +20,9 @@ from app.replay.engine import PlayedConversation
 from app.replay.ports import Ports
 from app.replay.program_transcript import OtherCall, ProgramDraft, ProgramEvent, TurnStopped
 from app.replay.recording import RecordedKeys
-from app.replay.replay_state import Stop
-from app.replay.stored_replies import Replies
-from app.replay.text_reader import COMPARED_MAX
+from app.replay.replay_state import StopTurn
+from app.replay.stored_replies import StoredReplies
+from app.replay.text_reader import COMPARISON_STEPS_MAX
 from app.services.language_models.credentials import CredentialService
 from app.services.language_models.prices import PriceService
 from app.services.replays.budget import cost_reached, is_spent
@@ -35,8 +35,8 @@ from app.services.replays.program_upstream import ProgramRequest, Upstream, mode
 from app.timestamps import Now
 from app.values.budget import WorkBudget
 
-COMPARED_AT_ONCE = 500_000
-"""Steps of the comparisons of one request, of the `COMPARED_MAX` of its replay: half a second of a processor."""
+COMPARISON_STEPS_PER_REQUEST = 500_000
+"""Steps of the comparisons of one request, of `COMPARISON_STEPS_MAX` for the replay: half a second of a processor."""
 
 KEYS_KEPT = 100_000
 """Recorded calls of which a process keeps the fingerprints: some tens of megabytes."""
@@ -49,7 +49,7 @@ class KeptReplies:
     program: LiveProgram | ToolLookup
     store: ProgramStore
     row: ProgramReplay
-    replies: Replies
+    replies: StoredReplies
     budget: WorkBudget
     _counted: int = field(default=0, init=False)
 
@@ -114,7 +114,7 @@ class ProgramRequests:
                 stored = self.store.add(stored, event)
 
             is_endpoint = row.tools == "endpoint"
-            lookup = ToolLookup(stored.transcript, played.turn, call, store, is_endpoint, COMPARED_AT_ONCE)
+            lookup = ToolLookup(stored.transcript, played.turn, call, store, is_endpoint, COMPARISON_STEPS_PER_REQUEST)
             self._converse(played, lookup)
             assert lookup.found  # noqa: S101 - the conversation ends with it
             return lookup.found
@@ -176,15 +176,15 @@ class ProgramRequests:
         """
         row, prepared, draft = played.stored.row, played.prepared, program.draft
         before = _conversation_before(played, draft, len(program.steps))
-        replies, budget = (before.replies, before.budget) if before else (Replies(), WorkBudget())
-        replies.known = played.stored.transcript.replies
-        budget.limit, budget.spent = min(COMPARED_AT_ONCE, COMPARED_MAX - row.compared), 0
+        replies, budget = (before.replies, before.budget) if before else (StoredReplies(), WorkBudget())
+        replies.stored = played.stored.transcript.replies
+        budget.limit, budget.spent = min(COMPARISON_STEPS_PER_REQUEST, COMPARISON_STEPS_MAX - row.compared), 0
         kept = KeptReplies(program, self.store, row, replies, budget)
         ports = Ports(
             model=kept,
             draft=draft,
             judge=None,
-            goes_on=program.goes_on,
+            turn_continues=program.turn_continues,
             proposed=prepared.proposed,
             replies=replies,
             recorded_keys=self._recorded_keys(played),
@@ -192,7 +192,7 @@ class ProgramRequests:
         if before:
             program.skip(before.answers)
             conversation = before.conversation
-            conversation.go_on_with(ports)
+            conversation.attach(ports)
         else:
             conversation = PlayedConversation(prepared.case, ports, prepared.faults, budget)
         is_kept = False
@@ -204,19 +204,19 @@ class ProgramRequests:
             if is_kept:
                 if program.settled < program.given:
                     conversation.forget_answer()
-                conversation.rest()
+                conversation.detach()
                 after = KeptConversation(conversation, draft, prepared.proposed, replies, budget, program.settled)
                 played.conversation[:] = [after]
             if isinstance(end, ExchangeOver):
                 return
             raise
-        except Stop as stop:
+        except StopTurn as stop:
             kept.keep()
             self.store.stop(played.stored.row, TurnStopped(played.turn, str(stop)))
             raise Invalid(f"The replay ends with this turn: {stop}.") from stop
         finally:
             if not is_kept:
-                conversation.end()
+                conversation.close()
         raise AssertionError("a program's turn ends by an answer")
 
     def _recorded_keys(self, played: PlayedProgram) -> RecordedKeys:

@@ -24,8 +24,8 @@ from app.replay.program_transcript import (
     TurnStopped,
     earlier_transcript,
 )
-from app.replay.stored_replies import CallReply
-from app.replay.text_reader import COMPARED_MAX
+from app.replay.stored_replies import StoredReply
+from app.replay.text_reader import COMPARISON_STEPS_MAX
 from app.values.structs import decode
 
 CALLS_MAX = 1000
@@ -146,7 +146,7 @@ class ProgramStore:
             raise Invalid(excess)
         return after
 
-    def keep(self, row: ProgramReplay, replies: Sequence[CallReply | None], steps: int) -> ProgramReplay:
+    def keep(self, row: ProgramReplay, replies: Sequence[StoredReply | None], steps: int) -> ProgramReplay:
         """Add replies to the calls of an answer, and the `steps` that their comparisons needed; returns the row then.
 
         `row` counts the replies that were known before. Another request may have added the same ones meanwhile. Raises
@@ -161,7 +161,7 @@ class ProgramStore:
             later = self._replies(connection, locked, since=row.replied)
             if later and later[0] != replies:
                 raise ChangedMeanwhile(BUSY)
-            locked = replace(locked, compared=min(locked.compared + steps, COMPARED_MAX))
+            locked = replace(locked, compared=min(locked.compared + steps, COMPARISON_STEPS_MAX))
             if not later:
                 locked = replace(locked, replied=after.replied)
                 body = self._sealed(msgspec.json.encode(replies))
@@ -217,9 +217,9 @@ class ProgramStore:
 
     def _replies(
         self, connection: Connection, row: ProgramReplay, *, since: int = 0
-    ) -> Sequence[list[CallReply | None]]:
+    ) -> Sequence[list[StoredReply | None]]:
         """Return the replies to the calls of each answer."""
-        return decode(self._list(connection, row, "replies", since), list[list[CallReply | None]])
+        return decode(self._list(connection, row, "replies", since), list[list[StoredReply | None]])
 
     def _list(self, connection: Connection, row: ProgramReplay, kind: RowKind, since: int = 0) -> bytes:
         """Return the JSON of a list of the rows of a kind."""

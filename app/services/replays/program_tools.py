@@ -77,7 +77,7 @@ class ToolLookup:
     def draft(self) -> ProgramDraft:
         return ProgramDraft(self.transcript.instruction, self.transcript.tools, usable)
 
-    def goes_on(self) -> bool:
+    def turn_continues(self) -> bool:
         return not self.steps[self._given - 1].is_last
 
     def answer(self, instruction: str, messages: Sequence[Message], tools: Sequence[ToolDefinition]) -> Answer:

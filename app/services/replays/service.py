@@ -31,9 +31,9 @@ from app.services.language_models.service import ModelService
 from app.services.prompts.reader import PromptReader
 from app.services.replays.candidates import DRAFT, Candidate, CandidateContent, CandidateReader
 from app.services.replays.claims import REPLAY_WORK
+from app.services.replays.earlier_verdicts import put_known, scope_of
 from app.services.replays.frozen import FrozenCase, FrozenFaults, freeze_cases, freeze_content
 from app.services.replays.judge_choice import JudgeChoice, choose_judge
-from app.services.replays.known import put_known, scope_of
 from app.services.replays.views import ReplayView, views_of
 from app.timestamps import Now
 from app.work.cancelling import cancelled

@@ -25,7 +25,7 @@ from app.replay.checks import Checker
 from app.replay.comparison import TOO_LONG
 from app.replay.judge_types import JudgedTurn, OpenStep
 from app.replay.result_types import ProducedAnswer
-from app.replay.text_reader import COMPARED_MAX, Reader
+from app.replay.text_reader import COMPARISON_STEPS_MAX, TextReader
 from app.replay.texts.sources import Sources
 from app.replay.types import Check, CheckedAnswer
 from app.services.accounts.projects import Owners
@@ -190,7 +190,7 @@ class OnlineCheckRunner:
             except (ProviderError, Invalid, NotFound) as error:
                 return CheckOutcome(None, failed=str(error))
         step = CheckedAnswer(check=Check(answer=check.kind, value=check.value))
-        reader = Reader(WorkBudget(COMPARED_MAX))
+        reader = TextReader(WorkBudget(COMPARISON_STEPS_MAX))
         checker = Checker({}, partial(Sources, reader=reader), reader=reader)
         comparison = checker.compare(step, ProducedAnswer(text=answer))
         if comparison is TOO_LONG:

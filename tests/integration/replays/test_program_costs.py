@@ -231,7 +231,7 @@ def test_the_requests_of_a_replay_share_one_budget_of_comparisons(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, program = begin(world, case_of(world, orders(12))["id"], tools="program")
-    monkeypatch.setattr(program_requests, "COMPARED_MAX", 2_000)
+    monkeypatch.setattr(program_requests, "COMPARISON_STEPS_MAX", 2_000)
     for number in range(20):
         assert use(program, "order", {"text": f"another order {number}"}).status_code == 200
     entries = compared(monkeypatch)
@@ -246,7 +246,7 @@ def test_the_judge_of_a_replay_pairs_its_calls_as_the_program_got_them(
     world: World, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     replay, program = begin(world, case_of(world, orders(3))["id"], tools="program")
-    monkeypatch.setattr(program_requests, "COMPARED_AT_ONCE", 0)
+    monkeypatch.setattr(program_requests, "COMPARISON_STEPS_PER_REQUEST", 0)
     answers = [use(program, "order", {"text": f"the order number {n}"}).json["result"] for n in range(3)]
     upstream.script(HOT_TEXT)
     program.ask(HOT.user)
@@ -295,7 +295,7 @@ def test_a_call_of_a_tool_is_compared_within_a_budget_with_the_calls_of_its_name
     monkeypatch.setattr(program_tools, "WorkBudget", budget_of)
     last = {"days": [*range(1_000), waiting - 1]}
     assert use(program, "weather", last).status_code == 200
-    monkeypatch.setattr(program_requests, "COMPARED_AT_ONCE", 5_000)
+    monkeypatch.setattr(program_requests, "COMPARISON_STEPS_PER_REQUEST", 5_000)
     assert use(program, "weather", last).status_code == 200
 
     assert [budget.limit for budget in budgets] == [500_000, 5_000]

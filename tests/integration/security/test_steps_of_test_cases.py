@@ -12,7 +12,7 @@ from falcon.testing import Result
 
 from app.models.organizations import Role
 from app.replay import case_limits
-from app.replay.case_limits import COMPARED_MAX, MATCHERS_MAX, STEPS_MAX, TOOLS_MAX, TURNS_MAX
+from app.replay.case_limits import CASE_MATCHERS_MAX, MATCHERS_MAX, STEPS_MAX, TOOLS_MAX, TURNS_MAX
 from app.services.replays import acceptance, cases
 from app.services.sessions import service as session_service
 from app.sessions.spans import RawSpan
@@ -144,8 +144,8 @@ def matchers(number: int) -> dict[str, str]:
             f"testCase.tools.look.arguments: at most {MATCHERS_MAX} matchers",
         ),
         (
-            {"turns": [turn_with({"arguments": matchers(MATCHERS_MAX)})] * (COMPARED_MAX // MATCHERS_MAX + 1)},
-            f"testCase.turns: at most {COMPARED_MAX} matchers and patterns in all",
+            {"turns": [turn_with({"arguments": matchers(MATCHERS_MAX)})] * (CASE_MATCHERS_MAX // MATCHERS_MAX + 1)},
+            f"testCase.turns: at most {CASE_MATCHERS_MAX} matchers and patterns in all",
         ),
         (
             document(1, 2) | {"tools": {f"tool {n}": {"never": True} for n in range(TOOLS_MAX + 1)}},
@@ -186,7 +186,7 @@ def test_a_stored_test_case_over_the_limits_is_read_played_changed_and_deleted(
 ) -> None:
     case_id = case_of(world, 4)
     path = f"/api/v1/test-cases/{case_id}"
-    for name in ("TURNS_MAX", "STEPS_MAX", "TOOLS_MAX", "MATCHERS_MAX", "COMPARED_MAX"):
+    for name in ("TURNS_MAX", "STEPS_MAX", "TOOLS_MAX", "MATCHERS_MAX", "CASE_MATCHERS_MAX"):
         monkeypatch.setattr(case_limits, name, 0)
     cookies = {"reprise_session": world.session_of(Role.MEMBER)}
 

@@ -21,7 +21,7 @@ from app.replay.schedules import same_rule, schedule_form
 from app.replay.secret_reads import reads_secret
 from app.replay.shell_commands import command_reads
 from app.replay.text_kinds import kinds_of
-from app.replay.text_reader import Reader
+from app.replay.text_reader import TextReader
 from app.replay.texts.background import TextBackground
 from app.replay.texts.facts import compare_facts
 from app.replay.texts.scalars import letters
@@ -51,7 +51,7 @@ def answers(size: int) -> Work:
         for check in ("meaning", "facts", "json_subset"):
             for left, right in pairs:
                 step = CheckedAnswer(text=left, check=Check(answer=check))
-                Answers(lambda: sources, Reader()).compare(step, ProducedAnswer(right))
+                Answers(lambda: sources, TextReader()).compare(step, ProducedAnswer(right))
 
     return work
 
@@ -104,7 +104,7 @@ def lists(size: int) -> Work:
     def work() -> None:
         for given in matchers:
             compare_arguments(left, right, given, Sources, rules=CallRules("read", schema))
-        ArgumentNotes(schema, "read", (left, left), Reader()).of_given(("b",), left["b"])
+        ArgumentNotes(schema, "read", (left, left), TextReader()).of_given(("b",), left["b"])
         list_note(text.split(", "), text, UNLIMITED)
         kinds_of([f"It is {n} of them, as I wrote." for n in range(size)], {}, "write")
         kinds_of({"title": f"Board {'7 ' * size}"}, {}, "write")
@@ -299,7 +299,7 @@ def texts(size: int) -> Work:
     ]
 
     def work() -> None:
-        reader = Reader()
+        reader = TextReader()
         TextBackground(reader).messages(values)
         before = [Sources(results=results[:3], reader=reader)]
         sources = Sources(user=values[0], results=results, before=before, messages=values, reader=reader)

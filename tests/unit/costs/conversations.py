@@ -25,12 +25,12 @@ from app.replay.faults import require_variants
 from app.replay.json_differences import ignored_paths
 from app.replay.judge import ModelJudge
 from app.replay.judge_types import JudgedTurn, OpenStep, StepEvidence
-from app.replay.open_steps import decide
+from app.replay.open_steps import judge_open_steps
 from app.replay.program_transcript import is_void
 from app.replay.recorded_sources import RecordedSources
 from app.replay.result_types import ProducedAnswer, ProducedCall
-from app.replay.results import unplayed, void
-from app.replay.text_reader import Reader
+from app.replay.results import unplayed, void_result
+from app.replay.text_reader import TextReader
 from app.replay.texts.sources import Sources
 from app.replay.types import Fidelity, Missing, TestCase
 from app.replay.verdicts import Pairing, verdicts
@@ -65,7 +65,7 @@ def asking(size: int) -> Work:
 
     def work() -> None:
         for judge in (FakeJudge(), Away()):
-            decide(ports(Scripted([]), judge=judge, known=Known()), 0, asked, lambda step: True)
+            judge_open_steps(ports(Scripted([]), judge=judge, earlier_verdicts=Known()), 0, asked, lambda step: True)
         for nonce in "nm":  # all texts have the first one as a delimiter
             ModelJudge(FakeModel(script), partial(str, nonce * 20), "j").judge_turn(asked)
 
@@ -84,7 +84,7 @@ def attempts(size: int) -> Work:
     def work() -> None:
         model = Scripted(repeated(case, stray=True))
         result = replay(case, ports(model, draft=draft), budget=WorkBudget(BUDGET))
-        reader = Reader()
+        reader = TextReader()
         sources = AttemptSources(case, draft, RecordedSources(case, reader), reader, result)
         for number in range(size):
             sources.of(number)
@@ -115,7 +115,7 @@ def checks(size: int) -> Work:
             load({"turns": wrong}, TestCase)
         is_void(TestCase(turns=ignored[:1], fidelity=Fidelity(missing=gaps)))
         unplayed(case.turns[0], "it ended")
-        void(case, {}, Fidelity())
+        void_result(case, {}, Fidelity())
         ignored_paths.cache_clear()
         ignored_paths(tuple(f"/k{n}" for n in range(size)))
         defined_tools([ToolDefinition(f"t{n}", "d", {}) for n in range(size)])

@@ -101,7 +101,7 @@ BUDGET = 1_500
 
 
 def _played(case: TestCase, draft: FakeDraft, answers: Iterable[Answer], limit: float = inf) -> ReplayResult:
-    made = ports(Scripted(answers), draft=draft, known=Known(), judge=FakeJudge())
+    made = ports(Scripted(answers), draft=draft, earlier_verdicts=Known(), judge=FakeJudge())
     return replay(case, made, budget=WorkBudget(limit))
 
 

@@ -34,7 +34,7 @@ from app.replay.program_transcript import ModelCall, ProgramAnswer, RecordedProg
 from app.replay.session_pieces import is_piece
 from app.replay.shell_commands import acting_part, command_reads
 from app.replay.sql_statements import sql_reads
-from app.replay.stored_replies import Replies
+from app.replay.stored_replies import StoredReplies
 from app.replay.types import Fidelity, Missing, TestCase, ToolRules
 from app.replay.verdict_digests import MessageDigests, TurnDigests
 from app.sessions.build import build_session
@@ -116,8 +116,8 @@ def replies(size: int) -> Work:
     calls = Answer("", tuple(ToolCall(f"c{n}", "get", {"n": n, "more": n}) for n in range(size)))
 
     def work() -> None:
-        made = Replies()
-        for known in (made, Replies(made.new)):
+        made = StoredReplies()
+        for known in (made, StoredReplies(made.new)):
             ports = dataclasses.replace(replays.ports(replays.Scripted([calls])), replies=known)
             PlayedConversation(case, ports, budget=WorkBudget(1_000)).play(0)
 
@@ -255,7 +255,7 @@ def excused(size: int) -> Work:
 
 
 def named_values(size: int) -> Work:
-    return lambda: UserWords(lambda: ["Where is order 4711?"] * size, WorkBudget()).have_named("order 4712")
+    return lambda: UserWords(lambda: ["Where is order 4711?"] * size, WorkBudget()).have_written("order 4712")
 
 
 def found_files(size: int) -> Work:

@@ -124,7 +124,7 @@ def pair(steps: Sequence[CaseStep], produced: Sequence[ProducedStep], order: Ord
         if each.kind == "tool_call":
             tool = resolve(each.name, ToolRules(), None, None)
             made = ToolCall("", each.name, each.arguments)
-            recording.look_up([(made, tool)], [True], recording.keys_of([made]))
+            recording.answer_calls([(made, tool)], [True], recording.keys_of([made]))
     numbers = [index for index, each in enumerate(produced) if each.kind == "tool_call"]
     accepted = dict(zip(numbers, recording.accepted, strict=True))
     return pairing.pair(steps, produced, order, checker, accepted)

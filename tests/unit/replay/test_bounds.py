@@ -25,7 +25,7 @@ from app.replay.matching import Matching
 from app.replay.recorded_sources import RecordedSources
 from app.replay.result_types import ProducedAnswer, ProducedCall, ReplayResult
 from app.replay.text_kinds import kinds_of
-from app.replay.text_reader import COMPARED_MAX, Reader
+from app.replay.text_reader import COMPARISON_STEPS_MAX, TextReader
 from app.replay.texts.scalars import letters
 from app.replay.texts.sources import Sources
 from app.replay.types import Order, TestCase, ToolRules
@@ -120,8 +120,8 @@ def test_numbers_that_collide_with_their_index_are_not_compared_with_each_other(
     assert len({hash(leaf) for leaf in leaves(numbers_that_collide_by_index(400))}) == 400
 
 
-def reader() -> Reader:
-    return Reader(WorkBudget(COMPARED_MAX))
+def reader() -> TextReader:
+    return TextReader(WorkBudget(COMPARISON_STEPS_MAX))
 
 
 ENTRIES: dict[str, Callable[[int], list[Any]]] = {
@@ -140,7 +140,7 @@ def test_what_is_nested_in_an_entry_of_a_list_in_any_order_is_counted_before_it_
     produced = ProducedCall("get", {"a": [0] * len(step.arguments["a"])})
 
     def work() -> object:
-        return Checker({}, Sources, reader=Reader(WorkBudget(2_000))).compare(step, produced)
+        return Checker({}, Sources, reader=TextReader(WorkBudget(2_000))).compare(step, produced)
 
     assert calls_of(work) < 20_000
     assert work() is TOO_LONG
@@ -158,7 +158,7 @@ def test_a_recorded_list_is_read_once_for_all_calls_that_it_is_compared_with() -
 def test_a_value_that_is_searched_as_json_is_counted_before_it_is_written() -> None:
     matchers = ranked(parse_matchers({"/a": {"match": "regex", "value": "b"}}))
     work = partial(
-        compare_arguments, {"a": 1}, {"a": [[1]] * 100_000}, matchers, Sources, reader=Reader(WorkBudget(3_000))
+        compare_arguments, {"a": 1}, {"a": [[1]] * 100_000}, matchers, Sources, reader=TextReader(WorkBudget(3_000))
     )
 
     with pytest.raises(OverBudget):
@@ -183,7 +183,7 @@ def test_a_pattern_counts_its_instructions_for_each_character() -> None:
 def test_a_pattern_that_was_compiled_counts_only_its_search_from_then_on() -> None:
     counted = reader()
 
-    assert [counted.found("a{3}", "aaa") for _ in range(100)] == [True] * 100
+    assert [counted.matches_pattern("a{3}", "aaa") for _ in range(100)] == [True] * 100
     assert counted.budget.spent < 2_000
 
 
@@ -214,7 +214,7 @@ def peak_of(work: Callable[[], object]) -> int:
 
 @pytest.mark.parametrize("check", ["strict", "json_subset", "meaning"])
 def test_json_of_more_elements_than_an_answer_may_have_is_too_long_to_compare(check: str) -> None:
-    checker = Checker({}, Sources, reader=Reader())
+    checker = Checker({}, Sources, reader=TextReader())
     text = "[" + "1," * ELEMENTS_MAX + "1]"
 
     assert checker.compare(answer(text, answer=check), ProducedAnswer(text)) is TOO_LONG
@@ -300,7 +300,7 @@ def test_an_answer_that_is_too_long_to_compare_needs_review_and_the_replay_ends(
 
 
 def test_what_is_too_long_to_compare_is_neither_passed_nor_asked_of_a_judge() -> None:
-    checker = Checker({}, Sources, reader=Reader(WorkBudget(10)))
+    checker = Checker({}, Sources, reader=TextReader(WorkBudget(10)))
 
     assert checker.compare(answer("x" * 1_000, answer="ai"), ProducedAnswer("y")) is TOO_LONG
     assert checker.compare(call("get", {"a": [1] * 100}), ProducedCall("get", {"a": [1] * 100})) is TOO_LONG
@@ -318,7 +318,7 @@ def test_a_conversation_of_300_kilobytes_needs_less_than_half_of_the_budget() ->
 
     judge = FakeJudge(lambda expected, actual: "passed")
     assert replay(case, ports(FakeModel(script), judge=judge), budget=budget).status == "passed"
-    assert budget.spent < COMPARED_MAX / 2, budget.spent
+    assert budget.spent < COMPARISON_STEPS_MAX / 2, budget.spent
 
 
 @pytest.mark.parametrize("order", ["any", "in_order"])
@@ -368,7 +368,7 @@ def test_each_turn_of_a_long_conversation_costs_as_much_as_the_one_before_it() -
         script = [made for n in range(count) for made in (calls(("find", {"n": n})), says(f"At {n + 9001}, {n}."))]
         played, calibrated = WorkBudget(10**9), WorkBudget(10**9)
         result = replay(case, ports(FakeModel(lambda at, messages: script[at]), judge=None), budget=played)
-        sources = AttemptSources(case, FakeDraft(), RecordedSources(case, Reader()), Reader(calibrated), result)
+        sources = AttemptSources(case, FakeDraft(), RecordedSources(case, TextReader()), TextReader(calibrated), result)
         for n in range(count):
             sources.of(n)
         return played.spent, calibrated.spent
@@ -399,7 +399,7 @@ def test_the_members_of_a_request_are_counted_for_each_recorded_call_that_it_is_
         """Return the steps and the work of the second comparison."""
         name, produced = MEMBERS[shape](size)
         recorded = [{key: value for key, value in produced.items() if key == "command"} | {"url": "c"}] * 2
-        reader = Reader(WorkBudget())
+        reader = TextReader(WorkBudget())
 
         def compare(call: Any) -> None:
             compare_arguments(call, produced, ranked({}), Sources, rules=CallRules("write", name=name), reader=reader)
@@ -418,14 +418,14 @@ def test_the_members_of_a_request_are_counted_for_each_recorded_call_that_it_is_
 @pytest.mark.parametrize(("name", "argument"), [("run_python", "code"), ("bash", "command")])
 def test_the_readings_of_code_are_counted(name: str, argument: str) -> None:
     left, right = ({argument: "a;" * 5_000 + last} for last in "bc")
-    reader = Reader(WorkBudget())
+    reader = TextReader(WorkBudget())
     compare_arguments(left, right, ranked({}), Sources, rules=CallRules("write", name=name), reader=reader)
     assert reader.budget.spent > 5 * 2 * 10_000
 
 
 def test_a_request_of_many_headers_ends_its_budget_instead_of_reading_them_for_each_recorded_call() -> None:
     produced = REQUEST | {"headers": {f"h{n}": n for n in range(40_000)}}
-    reader, compared = Reader(WorkBudget(500_000)), list[int]()
+    reader, compared = TextReader(WorkBudget(500_000)), list[int]()
     rules = CallRules("write", name="http_request")
 
     def compare_with_all() -> None:

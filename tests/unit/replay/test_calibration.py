@@ -18,7 +18,7 @@ from app.replay.checks import Checker
 from app.replay.engine import replay
 from app.replay.loosening import Evidence, Loosening
 from app.replay.result_types import ProducedCall, ReplayResult
-from app.replay.text_reader import Reader
+from app.replay.text_reader import TextReader
 from app.replay.texts.sources import Sources
 from app.replay.types import Check, TestCase, ToolRules
 from app.values.budget import WorkBudget
@@ -185,7 +185,7 @@ def test_the_search_ends_when_it_has_read_all_that_it_may() -> None:
     result = played(case, *calling({"q": "X" * 1000}))[0]
     assert calibrate(case, FakeDraft(), [result]).proposals
     step = case.turns[0].steps[0]
-    checkers = (Checker({}, Sources, reader=Reader(WorkBudget(limit))) for limit in (100, 10_000))
+    checkers = (Checker({}, Sources, reader=TextReader(WorkBudget(limit))) for limit in (100, 10_000))
     short, enough = ([Evidence(ProducedCall("get_room", {"q": "X" * 1000}), checker)] for checker in checkers)
     assert Loosening().of(step, short) is None
     assert Loosening().of(step, enough) is not None

@@ -19,7 +19,7 @@ from app.replay.fault_types import Fault
 from app.replay.judge import ModelJudge
 from app.replay.judge_types import JudgedTurn, JudgeVerdict, OpenStep, StepJudgement, TurnJudgement
 from app.replay.result_types import ReplayResult
-from app.replay.stored_replies import Replies
+from app.replay.stored_replies import StoredReplies
 from app.replay.types import CaseStep, RemovedCall, TestCase, ToolRules
 from tests.unit.replay.fakes import FakeDraft, FakeJudge, FakeModel, answer, call, calls, ports, says, scripted, turn
 
@@ -44,7 +44,7 @@ def played(case: TestCase, *rounds: Answer, judge: Any = None, **more: Any) -> t
 
 
 def without_judge(made: Any) -> Any:
-    return type(made)(made.model, made.draft, None, known=made.known)
+    return type(made)(made.model, made.draft, None, earlier_verdicts=made.earlier_verdicts)
 
 
 def passing() -> FakeJudge:
@@ -236,7 +236,7 @@ def test_no_judge_is_asked_about_a_call_that_a_person_took_out() -> None:
 
 def test_no_judge_is_asked_about_a_program_or_in_a_replay_with_faults() -> None:
     judge = passing()
-    of_program, _ = played(listing(), calls(other(sort="name")), judge=judge, replies=Replies())
+    of_program, _ = played(listing(), calls(other(sort="name")), judge=judge, replies=StoredReplies())
     model = scripted(calls(other()), calls(other(sort="name")), says("It failed."))
     replay(listing(), ports(model, judge=judge), faults=[Fault(tool="list_orders", call=0, kind="error")])
 
@@ -301,7 +301,7 @@ class Remembering:
         self.remembered: list[TurnJudgement] = []
 
     def recall(self, index: int, turn: JudgedTurn) -> Mapping[int, StepJudgement]:
-        known = StepJudgement(0, self.verdict, reason="a person decided this text", known=True, digest="d" * 64)
+        known = StepJudgement(0, self.verdict, reason="a person decided this text", is_earlier=True, digest="d" * 64)
         return {step.step: known_of(known, step) for step in turn.steps}
 
     def remember(self, index: int, judgement: TurnJudgement) -> None:
@@ -309,14 +309,14 @@ class Remembering:
 
 
 def known_of(known: StepJudgement, step: OpenStep) -> StepJudgement:
-    return StepJudgement(step.step, known.verdict, (), known.reason, known.known, known.digest)
+    return StepJudgement(step.step, known.verdict, (), known.reason, known.is_earlier, known.digest)
 
 
 def test_a_known_verdict_counts_and_the_judge_is_not_asked() -> None:
     verdicts: list[JudgeVerdict] = ["passed", "failed"]
     for verdict in verdicts:
         judge = passing()
-        result, _ = played(listing(), calls(other(sort="name")), judge=judge, known=Remembering(verdict))
+        result, _ = played(listing(), calls(other(sort="name")), judge=judge, earlier_verdicts=Remembering(verdict))
 
         assert (result.status, judge.asked) == (verdict, [])
         if verdict == "passed":

@@ -297,11 +297,11 @@ def test_twice_the_calls_after_a_fault_need_at_most_about_twice_the_steps() -> N
         guard = FaultGuard(TurnFaults(frozenset({0})), steps, set())
         tool = Tool("refund", "write", "write", "test_case", "fail", None, False, "fail", None, None, {}, {}, {}, True)
         keys = [arguments_key(ToolCall("c", "refund", {"id": number})) for number in range(2)]
-        guard.note(keys[0])
+        guard.note_failure(keys[0])
 
         def work() -> None:
             for number in range(size):
-                guard.rules(keys[number % 2], tool)
+                guard.rules_for(keys[number % 2], tool)
 
         return work
 

@@ -9,7 +9,7 @@ import pytest
 from app.chat import Message, Tokens
 from app.errors import ProviderError
 from app.replay.judge_types import JudgedCall, JudgedTurn, OpenStep, StepEvidence, StepJudgement, TurnJudgement
-from app.replay.open_steps import decide
+from app.replay.open_steps import judge_open_steps
 from app.replay.ports import Ports
 from app.replay.verdict_digests import MessageDigests, TurnDigests
 from tests.support.growth import work_by_function
@@ -21,7 +21,7 @@ TURN = JudgedTurn("Be brief.", (Message("user", "Hello"),), "What?", (JudgedCall
 
 @dataclass
 class Memory:
-    """A `KnownPort` with these verdicts."""
+    """A `EarlierVerdictsPort` with these verdicts."""
 
     known: Mapping[int, StepJudgement]
     remembered: list[tuple[int, TurnJudgement]] = field(default_factory=list)
@@ -39,7 +39,7 @@ class BrokenJudge(FakeJudge):
 
 
 def ports(judge: FakeJudge | None, memory: Memory | None = None) -> Ports:
-    return Ports(scripted(), FakeDraft(), judge, known=memory)
+    return Ports(scripted(), FakeDraft(), judge, earlier_verdicts=memory)
 
 
 def always(_step: OpenStep) -> bool:
@@ -47,10 +47,10 @@ def always(_step: OpenStep) -> bool:
 
 
 def test_a_judge_is_asked_only_about_steps_of_which_nothing_is_known() -> None:
-    judge, passed = FakeJudge(), StepJudgement(2, "passed", known=True, digest="two")
+    judge, passed = FakeJudge(), StepJudgement(2, "passed", is_earlier=True, digest="two")
     memory = Memory({0: StepJudgement(0, "needs_review", digest="zero"), 2: passed})
 
-    judgement = decide(ports(judge, memory), 7, TURN, always)
+    judgement = judge_open_steps(ports(judge, memory), 7, TURN, always)
 
     assert [step.step for turn in judge.turns for step in turn.steps] == [0]
     assert judgement.steps == (StepJudgement(0, "passed", digest="zero"), passed)
@@ -60,23 +60,26 @@ def test_a_judge_is_asked_only_about_steps_of_which_nothing_is_known() -> None:
 
 def test_nothing_is_asked_if_all_is_known() -> None:
     judge = FakeJudge()
-    memory = Memory({step.step: StepJudgement(step.step, "failed", known=True) for step in STEPS})
+    memory = Memory({step.step: StepJudgement(step.step, "failed", is_earlier=True) for step in STEPS})
 
-    assert [step.verdict for step in decide(ports(judge, memory), 0, TURN, always).steps] == ["failed", "failed"]
+    assert [step.verdict for step in judge_open_steps(ports(judge, memory), 0, TURN, always).steps] == [
+        "failed",
+        "failed",
+    ]
     assert (judge.turns, memory.remembered) == ([], [])
 
 
 def test_without_a_judge_what_is_known_still_decides() -> None:
-    known = {0: StepJudgement(0, "passed", known=True), 2: StepJudgement(2, "needs_review", digest="two")}
+    known = {0: StepJudgement(0, "passed", is_earlier=True), 2: StepJudgement(2, "needs_review", digest="two")}
 
-    assert decide(ports(None, Memory(known)), 0, TURN, always).steps == tuple(known.values())
-    assert decide(ports(None), 0, TURN, always).steps == ()
+    assert judge_open_steps(ports(None, Memory(known)), 0, TURN, always).steps == tuple(known.values())
+    assert judge_open_steps(ports(None), 0, TURN, always).steps == ()
 
 
 def test_a_step_that_no_judge_may_decide_is_not_asked_about() -> None:
     judge = FakeJudge()
 
-    judgement = decide(ports(judge), 0, TURN, lambda step: step.step == 2)
+    judgement = judge_open_steps(ports(judge), 0, TURN, lambda step: step.step == 2)
 
     assert [(step.step, step.verdict) for step in judgement.steps] == [(2, "failed")]
 
@@ -84,7 +87,7 @@ def test_a_step_that_no_judge_may_decide_is_not_asked_about() -> None:
 def test_a_judge_that_fails_leaves_the_steps_to_a_person_and_nothing_is_remembered() -> None:
     memory = Memory({0: StepJudgement(0, "needs_review", digest="zero")})
 
-    judgement = decide(ports(BrokenJudge(), memory), 0, TURN, always)
+    judgement = judge_open_steps(ports(BrokenJudge(), memory), 0, TURN, always)
 
     reason = "the judge failed: no connection"
     assert judgement.steps[0] == StepJudgement(0, "needs_review", (), reason, digest="zero")

@@ -6,7 +6,7 @@ from app.chat import ToolCall
 from app.replay.checks import Checker
 from app.replay.effects import resolve
 from app.replay.recording import RecordedCalls, Recording
-from app.replay.text_reader import Reader
+from app.replay.text_reader import TextReader
 from app.replay.texts.sources import Sources
 from app.replay.types import CaseTurn, ToolRules
 from app.values.budget import WorkBudget
@@ -22,7 +22,7 @@ def look_up(recording: Recording, *named: tuple[str, Any], **rules: Any) -> list
         (ToolCall("", name, arguments), resolve(name, ToolRules(**rules), None, None)) for name, arguments in named
     ]
     keys = recording.keys_of([call for call, _ in asked])
-    replies = recording.look_up(asked, [True] * len(asked), keys)
+    replies = recording.answer_calls(asked, [True] * len(asked), keys)
     return [(reply.step.result, reply.answered_by) if reply.step else None for reply in replies]
 
 
@@ -97,13 +97,13 @@ def test_a_call_that_is_not_allowed_uses_up_no_answer_of_another() -> None:
     recording = recording_of(turn("?", call("pay", 1, "paid")))
     asked = [(ToolCall("", "pay", 1), resolve("pay", ToolRules(), None, None))] * 2
 
-    replies = recording.look_up(asked, [False, True], recording.keys_of([pay for pay, _ in asked]))
+    replies = recording.answer_calls(asked, [False, True], recording.keys_of([pay for pay, _ in asked]))
 
     assert [reply.answered_by for reply in replies] == ["none", "recording"]
 
 
 def test_a_call_that_is_too_long_to_compare_is_answered_for_a_person_to_compare() -> None:
-    checker = Checker({}, Sources, reader=Reader(WorkBudget(2_000)))
+    checker = Checker({}, Sources, reader=TextReader(WorkBudget(2_000)))
     recorded = turn("?", *(call("get", n, n, arguments={"": "number"}) for n in range(200)), call("get", -1, "exact"))
     recording = Recording(RecordedCalls([recorded]), recorded.steps, 0, checker)
 
@@ -131,6 +131,6 @@ def test_the_nearest_is_the_next_one_that_has_answered_nothing() -> None:
     recording = recording_of(turn("?", call("get", 1, "one"), call("get", 2, "two")))
     look_up(recording, ("get", 1))
 
-    found = [recording.nearest("get") for _ in range(2)]
+    found = [recording.next_unused_call("get") for _ in range(2)]
 
     assert [step and step.result for step in found] == ["two", None]

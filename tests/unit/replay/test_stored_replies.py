@@ -11,8 +11,8 @@ from app.chat import ToolCall
 from app.replay.checks import Checker
 from app.replay.effects import resolve
 from app.replay.recording import RecordedCalls, Recording, Reply
-from app.replay.stored_replies import CallReply, Replies
-from app.replay.text_reader import Reader
+from app.replay.stored_replies import StoredReplies, StoredReply
+from app.replay.text_reader import TextReader
 from app.replay.texts.sources import Sources
 from app.replay.types import CaseTurn, ToolRules
 from app.values.budget import WorkBudget
@@ -29,8 +29,8 @@ TOOLS = {
 }  # type: ignore[arg-type]
 
 
-def recording(recorded: CaseTurn, replies: Replies, budget: WorkBudget) -> Recording:
-    checker = Checker(TOOLS, Sources, Reader(budget))
+def recording(recorded: CaseTurn, replies: StoredReplies, budget: WorkBudget) -> Recording:
+    checker = Checker(TOOLS, Sources, TextReader(budget))
     return Recording(RecordedCalls([recorded]), recorded.steps, 0, checker, replies)
 
 
@@ -39,13 +39,13 @@ def looked_up(made: Recording, asked: list[list[tuple[str, dict[str, object], bo
     for batch in asked:
         calls = [ToolCall("c", name, values) for name, values, _ in batch]
         pairs = [(call, TOOLS[call.name]) for call in calls]
-        found.append(made.look_up(pairs, [may for *_, may in batch], made.keys_of(calls)))
+        found.append(made.answer_calls(pairs, [may for *_, may in batch], made.keys_of(calls)))
     return found
 
 
-def stored(replies: Replies) -> list[CallReply | None]:
+def stored(replies: StoredReplies) -> list[StoredReply | None]:
     """Return the replies as the database has them."""
-    return msgspec.json.decode(msgspec.json.encode(replies.new), type=list[CallReply | None])
+    return msgspec.json.decode(msgspec.json.encode(replies.new), type=list[StoredReply | None])
 
 
 @given(st.lists(steps, max_size=8), batches, batches, st.sampled_from([5, 40, 200, 10**6]))
@@ -56,13 +56,13 @@ def test_a_request_goes_on_where_the_one_before_ended(
     limit: int,
 ) -> None:
     case = turn("?", *[call(name, values, n, arguments=check) for n, (name, values, check) in enumerate(recorded)])
-    first, budget = Replies(), WorkBudget(limit)
+    first, budget = StoredReplies(), WorkBudget(limit)
     whole = recording(case, first, budget)
     replies = looked_up(whole, before)
     known, spent = stored(first), budget.spent
 
     rest = WorkBudget(max(0, limit - spent))
-    second = Replies(known)
+    second = StoredReplies(known)
     resumed = recording(case, second, rest)
 
     assert looked_up(resumed, before) == replies
@@ -79,12 +79,12 @@ def test_a_request_goes_on_where_the_one_before_ended(
 def test_the_next_call_needs_as_many_steps_after_many_calls_as_after_few(calls: int) -> None:
     case = turn("?", *[call("get", {"n": n, "text": f"the order {n}"}, n) for n in range(50)])
     asked = [[("get", {"n": n, "text": f"an order {n}"}, True)] for n in range(100, 101 + calls)]
-    first = Replies()
+    first = StoredReplies()
     looked_up(recording(case, first, WorkBudget()), asked[:-1])
     budget = WorkBudget()
 
-    looked_up(recording(case, Replies(stored(first)), budget), asked)
+    looked_up(recording(case, StoredReplies(stored(first)), budget), asked)
 
     alone = WorkBudget()
-    looked_up(recording(case, Replies(), alone), asked[-1:])
+    looked_up(recording(case, StoredReplies(), alone), asked[-1:])
     assert 0 < budget.spent < 2 * alone.spent

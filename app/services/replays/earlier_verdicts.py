@@ -31,8 +31,8 @@ def scope_of(row: ReplayRow) -> KnownScope:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KnownVerdicts:
-    """The engine's `KnownPort` for one replay; `judge` is None where no model may judge.
+class EarlierVerdicts:
+    """The engine's `EarlierVerdictsPort` for one replay; `judge` is None where no model may judge.
 
     `masking()` returns the project's rules, None without any. A text that they change is not remembered, as a digest
     would reveal it to who guesses it.
@@ -114,7 +114,7 @@ def _judgement(step: int, digest: str, known: KnownVerdict | None) -> StepJudgem
     on = known.created_at.date().isoformat()
     verb = "accepted" if known.verdict == "passed" else "refused"
     reason = f"{by} {verb} this text on {on}" + (f": {reasons}" if reasons else "")
-    return StepJudgement(step, known.verdict, findings, reason, known=True, digest=digest)
+    return StepJudgement(step, known.verdict, findings, reason, is_earlier=True, digest=digest)
 
 
 def _is_unchanged(masking: MessageMasking, turn: JudgedTurn) -> Iterator[bool]:

@@ -36,6 +36,7 @@ from sqlalchemy import (
     Text,
     TypeDecorator,
     func,
+    select,
     type_coerce,
 )
 from sqlalchemy.engine import Dialect
@@ -70,7 +71,7 @@ An hour later the clock packs it. Only turns that are too large for a block stay
 BODIES_PER_CALL = 1024
 """Bodies that are compressed by one call."""
 _FIRST_OF_TEXTS = 9
-_HEAD_CHARACTERS = 32  # of a text in Base64: more than the head of a frame, which has the size of the content
+_FRAME_HEAD = 32  # characters in Base64, more than the head of a frame, which has the size of the content
 _COMPRESSES = "reprise_compresses"
 _FOLDER = Path(__file__).parent / "dictionaries"
 
@@ -238,7 +239,7 @@ def text_length(stored: str) -> int:
     """
     if not stored.startswith(MARK):
         return len(stored)
-    head = b64decode(stored[len(MARK) : len(MARK) + _HEAD_CHARACTERS])
+    head = b64decode(stored[len(MARK) : len(MARK) + _FRAME_HEAD])
     try:
         return zstandard.frame_content_size(head[1:]) if head[:1] in _BY_MARK else len(stored)
     except zstandard.ZstdError:
@@ -361,6 +362,14 @@ class CompressedStruct(_OfCompressed, JsonStruct):
     """A value of the type `JsonStruct`; its text may be stored compressed."""
 
     cache_ok = True
+
+
+def length_in(connection: Connection, column: Column[Any], condition: ColumnElement[bool]) -> int:
+    """Return the `text_length` of the column in a row, of which only the beginning is read; 0 without a text."""
+    raw = raw_of(column)
+    head = func.substr(raw, 1, len(MARK) + _FRAME_HEAD, type_=Text)
+    begin, characters = connection.execute(select(head, func.length(raw)).where(condition)).one()
+    return max(characters, text_length(begin)) if begin else 0
 
 
 def raw_of(column: Column[Any]) -> ColumnElement[Any]:

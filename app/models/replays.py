@@ -25,7 +25,7 @@ from app.chat import TOKEN_COUNTS
 from app.experiments.behaviour import Behaviour
 from app.models.base import BigInt, Json, JsonStruct, MediumText, Timestamp, exact, new_table, no_index
 from app.models.calibrations import CalibrationRow
-from app.models.compression import CompressedLongJson
+from app.models.compression import CompressedLongJson, length_in
 from app.models.organizations import projects
 from app.models.prompt_versions import draft_snapshots
 from app.models.queries import changes_row, columns_of, find_row, insert_row, list_rows, newest_first
@@ -201,6 +201,11 @@ def result_of(connection: Connection, *, replay_id: int) -> dict[str, Any] | Non
     statement = select(replays.c.result).where(replays.c.id == replay_id)
     result: dict[str, Any] | None = connection.execute(statement).scalar_one()
     return result
+
+
+def result_length(connection: Connection, *, replay_id: int) -> int:
+    """Return the bytes of the replay's result; 0 without one."""
+    return length_in(connection, replays.c.result, replays.c.id == replay_id)
 
 
 def results_of(connection: Connection, *, project_id: int, ids: Collection[int]) -> dict[int, dict[str, Any]]:

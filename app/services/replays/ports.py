@@ -30,11 +30,14 @@ from app.services.prompts.content import PromptContent, parse_config
 from app.services.replays.budget import Budget
 from app.services.runs.outcome import cost_of, nok_status
 from app.services.runs.request import model_request
+from app.values.json import count_marks
 
 # Characters of the instructions that a replay renders and keeps, one for each selection of placeholder values.
 RENDERED_MAX = 10_000_000
 ANSWERED_BYTES_MAX = 8_000_000
 """What one model may answer during a replay, in bytes of JSON."""
+ANSWERED_MARKS_MAX = 500_000
+"""Brackets and commas in the arguments of its calls: each may need some hundred bytes of memory to be read again."""
 
 
 class Progress:
@@ -80,24 +83,31 @@ class Progress:
 
 
 class AnsweredBytes:
-    """Counts what a model has answered during one replay, in bytes of JSON; it is thread-safe.
+    """Counts what a model has answered during one replay; it is thread-safe.
 
     All of it stays in memory, is sent with the calls that follow, and is stored in the result.
     """
 
     def __init__(self, grown: Callable[[int], None] = lambda _size: None) -> None:
         """`grown` is called with the memory of each answer."""
-        self._bytes = 0
+        self._bytes = self._marks = 0
         self._lock = threading.Lock()
         self._grown = grown
 
     def add(self, answer: Answer) -> None:
-        """Count an answer; raises `ProviderError` beyond `ANSWERED_BYTES_MAX`."""
-        size = len(msgspec.json.encode((answer.text, answer.refusal, answer.tool_calls, answer.vendor_state)))
+        """Count an answer; raises `ProviderError` beyond `ANSWERED_BYTES_MAX` and `ANSWERED_MARKS_MAX`."""
+        calls = msgspec.json.encode(answer.tool_calls)
+        size = len(calls) + len(msgspec.json.encode((answer.text, answer.refusal, answer.vendor_state)))
         with self._lock:
             self._bytes += size
+            self._marks += count_marks(calls)
             if self._bytes > ANSWERED_BYTES_MAX:
                 raise ProviderError(f"The model's answers have more than {ANSWERED_BYTES_MAX:,} bytes in this replay.")
+            if self._marks > ANSWERED_MARKS_MAX:
+                raise ProviderError(
+                    f"The arguments of the model's calls have more than {ANSWERED_MARKS_MAX:,} brackets and commas in "
+                    "this replay."
+                )
         self._grown(max(size, sys.getsizeof(answer.text or "")))
 
 

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from msgspec import structs
 from sqlalchemy import Connection
 
+from app.concurrency import computing
 from app.database.transactions import Database, retried
 from app.errors import Invalid, require
 from app.models import audit_log, prompt_versions, replays
@@ -135,11 +136,25 @@ class ReplayService:
         return self._started(work)
 
     def get(self, *, project_id: int, replay_id: int) -> ReplayView:
+        """Return the replay with its result; a large one is read when the thread's request has its place to compute."""
         with self.database.read() as connection:
-            stored = replays.find_replay(connection, project_id=project_id, replay_id=replay_id)
-            row = require(stored, "There is no such replay.")
-            result = replays.result_of(connection, replay_id=replay_id)
-            return views_of(connection, row.prompt_id, [row], result)[0]
+            row = self._require(connection, project_id, replay_id)
+            length = replays.result_length(connection, replay_id=replay_id)
+            if length <= computing.LARGE_TEXT:
+                return self._view(connection, row)
+        computing.await_place(length)
+        with self.database.read() as connection:
+            return self._view(connection, self._require(connection, project_id, replay_id))
+
+    @staticmethod
+    def _require(connection: Connection, project_id: int, replay_id: int) -> ReplayRow:
+        row = replays.find_replay(connection, project_id=project_id, replay_id=replay_id)
+        return require(row, "There is no such replay.")
+
+    @staticmethod
+    def _view(connection: Connection, row: ReplayRow) -> ReplayView:
+        result = replays.result_of(connection, replay_id=row.id)
+        return views_of(connection, row.prompt_id, [row], result)[0]
 
     def results(self, *, project_id: int, replay_ids: Sequence[int], bytes_max: int) -> dict[int, dict[str, Any]]:
         """Return the results of the project's replays by id, until they have `bytes_max` bytes."""

@@ -8,6 +8,10 @@ from typing import Any
 
 import pytest
 
+from app.concurrency import computing
+from app.concurrency.computing import LARGE_TEXT, ComputingPlace
+from app.concurrency.quotas import FairSemaphore, Quota
+from app.errors import Unavailable
 from app.services.language_models.credentials import CredentialService
 from app.services.replays import ports
 from tests.fakes.judging import finding, judged
@@ -167,6 +171,38 @@ def test_a_model_that_answers_each_call_with_large_arguments_ends_the_replay(
     assert "more than 50,000 bytes" in replay["error"]
     assert len(upstream.requests) == 3
     assert replay["tokens"]["total"] > 0
+
+
+def test_a_model_that_answers_each_call_with_many_tiny_values_ends_the_replay(
+    world: World, case: dict[str, Any], upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ports, "ANSWERED_MARKS_MAX", 5_000)
+    upstream.script(*(Reply(tool_calls=[("book", {"hotel": [{}] * 1_000 + [n]})]) for n in range(8)))
+
+    replay = replayed(world, case["id"])
+
+    assert (replay["status"], replay["stopReason"]) == ("failed", "provider_error")
+    assert "more than 5,000 brackets and commas in this replay" in replay["error"]
+    assert len(upstream.requests) == 3
+
+
+def test_a_large_result_is_read_when_the_request_has_its_place_and_a_small_one_at_once(
+    world: World, case: dict[str, Any], upstream: Upstream
+) -> None:
+    upstream.script(*REPEATED)
+    small = replayed(world, case["id"])["id"]
+    upstream.script(*(Reply(tool_calls=[("book", {"hotel": "x" * LARGE_TEXT})]) for _ in range(2)))
+    large = replayed(world, case["id"])["id"]
+    places, get = FairSemaphore(Quota(1, 1, 1)), world.container.services.replays.get
+    with places.hold(0, wait_s=0):
+        computing.offer(ComputingPlace(places, 1, wait_s=0))
+        assert get(project_id=world.project_id, replay_id=small).result
+        with pytest.raises(Unavailable):
+            get(project_id=world.project_id, replay_id=large)
+    computing.offer(ComputingPlace(places, 1, wait_s=30))
+    assert get(project_id=world.project_id, replay_id=large).result
+    assert places._shares.taken == 1
+    computing.finish()
 
 
 @pytest.mark.parametrize(

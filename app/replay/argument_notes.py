@@ -35,6 +35,7 @@ _FORM = "the same value in another form"
 _RANGE = "an end of a range that contains the recorded one"
 _WORDED = {"code": "other code", "prose": "other words", "search": "other words of a search"}
 _SIZE_KEYS, _ABOUT_KEYS = words("keys", "size"), words("keys", "about")
+_ONCE_KEYS = words("keys", "once")
 _ARITHMETIC_KEYS = words("keys", "arithmetic")
 
 
@@ -121,6 +122,8 @@ class ArgumentNotes:
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if self._effect == "read" and is_number and self._may_be_left_out(path):
             return "a number that may be left out"
+        if key.lower().replace("_", "").replace("-", "") in _ONCE_KEYS:
+            return "an id that the caller makes for each call"
         if self._has_command and len(path) == 1 and key in _ABOUT_KEYS:
             return "words about the command, or its time limit"
         return ""

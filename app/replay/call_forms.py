@@ -13,6 +13,7 @@ from app.replay.graphql import is_graphql
 from app.replay.graphql_forms import graphql_form
 from app.replay.json_differences import equal
 from app.replay.request_forms import request_form
+from app.replay.tables import TABLES
 from app.replay.text_kinds import SHELL_KEYS
 from app.values.budget import WorkBudget
 from app.values.json import MAX_DEPTH
@@ -25,6 +26,8 @@ _SECONDS: dict[str, Decimal | int] = {
     "seconds": 1,
     "milliseconds": Decimal("0.001"),
 }
+_EDITS = [tuple(pair.split()) for pair in TABLES["keys"]["edits"]]
+_EDIT_ALL = ("replace_all", "replaceall", "all", "global", "count", "occurrence")  # other places are edited, too
 _MOST_UNITS = 1_000_000_000
 _STEPS_PER_CALL = 1_000  # to read a document, an address or a command of usual length
 _STEPS_PER_MEMBER = 3  # to read a header or a parameter, sort it and write it
@@ -42,9 +45,30 @@ def call_note(name: str, recorded: Any, produced: Any, budget: WorkBudget) -> st
         return "the same operation of GraphQL, written differently"
     if _is_same(_request(recorded, budget), _request(produced, budget), budget):
         return "the same request, written differently"
+    if _is_same_edit(recorded, produced, budget):
+        return "the same edit, with more of the text around it"
     if _is_same(_length_of_time(recorded), _length_of_time(produced), budget):
         return "the same length of time, in other units"
     return _note_of_words(name, recorded, produced, budget)
+
+
+def _is_same_edit(recorded: Mapping[str, Any], produced: Mapping[str, Any], budget: WorkBudget) -> bool:
+    """Return whether two calls replace a text by another one, where one call has the same text around both in addition.
+
+    An editor refuses a text that occurs more than once, so that both edit the same place.
+    """
+    keys = next((pair for pair in _EDITS if all(key in recorded for key in pair)), None)
+    if keys is None or any(
+        key.lower() in _EDIT_ALL and value for call in (recorded, produced) for key, value in call.items()
+    ):
+        return False
+    first, other = ({key: value for key, value in call.items() if key not in keys} for call in (recorded, produced))
+    texts = [[text for key in keys if isinstance(text := call.get(key), str)] for call in (recorded, produced)]
+    if not equal(first, other, budget) or not len(texts[0]) == len(texts[1]) == len(keys):
+        return False
+    (old, new), (longer_old, longer_new) = sorted(texts, key=lambda pair: len(pair[0]))
+    before, found, after = longer_old.partition(old) if old else ("", "", "")
+    return bool(found) and old not in after and f"{before}{new}{after}" == longer_new
 
 
 def _length_of_time(call: Mapping[str, Any]) -> list[Any] | None:

@@ -18,6 +18,7 @@ from app.replay.fingerprints import fingerprint, similarity, traits
 from app.replay.matching import Matching, indexes_of, lowest_bit
 from app.replay.result_types import AnsweredBy, ProducedCall
 from app.replay.stored_replies import StoredReplies, StoredReply
+from app.replay.tool_names import is_thought
 from app.replay.types import CaseStep, CaseTurn, CheckedCall, RemovedCall
 from app.values.budget import OverBudget
 
@@ -94,8 +95,8 @@ def optional_steps(
         if step.kind != "tool_call" or index in optional:
             continue
         key = arguments_key(step)
-        if key in seen and rules_of(step).effect == "read":
-            optional[index] = "it repeats a read of this turn"
+        if (key in seen or is_thought(step.name)) and rules_of(step).effect == "read":
+            optional[index] = "it repeats a read of this turn" if key in seen else "it is a thought of the model"
         seen.add(key)
     return optional
 

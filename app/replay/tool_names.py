@@ -25,6 +25,7 @@ ALWAYS_ACTING = words("actions", "always")
 ACTING_VERBS = ALWAYS_ACTING | words("actions", "verbs")
 ACTION_WORDS = ACTING_VERBS | words("actions", "nouns")  # the nouns are verbs as well, as `charge`
 ACTING_IN_OTHER_LANGUAGES = words("acting", "words")
+_THOUGHTS = words("thoughts", "names")
 _ACTING_FIRST = ACTING_IN_OTHER_LANGUAGES | words("acting", "first")
 _ACTING_UNSPACED = tuple(words("acting", "unspaced"))
 # A script without spaces between its words: the verb is at either end of the name.
@@ -45,12 +46,19 @@ def effect_of_name(name: str) -> Literal["read"] | None:
     if not parts:
         return None
     last, first = words_of_name(parts[-1]), words_of_name(parts[0])
+    if is_thought(name):
+        return "read"
     if _begins_or_ends_reading(parts[-1], last):
         return "read"
     if len(parts) != 2 or len(first) != 1 or first[0] not in READING or (first[0], *last[:1]) in ACTING_PAIRS:
         return None
     acting = ALWAYS_ACTING if first[0] == "get" else ACTION_WORDS
     return None if acting.intersection(last) else "read"
+
+
+def is_thought(name: str) -> bool:
+    """Return whether a tool of this name only has the thoughts of the model as its arguments."""
+    return "_".join(words_of_name(_NAMESPACE.split(name)[-1])) in _THOUGHTS
 
 
 def is_named_for_an_action(name: str) -> bool:

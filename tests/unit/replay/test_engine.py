@@ -12,7 +12,7 @@ from app.errors import ProviderError
 from app.replay.engine import replay
 from app.replay.judge_types import JudgedTurn, TurnJudgement
 from app.replay.result_types import Drift, ProducedCall, ReplayResult, TurnResult
-from app.replay.types import Order, TestCase
+from app.replay.types import Order, TestCase, ToolRules
 from tests.unit.replay.fakes import (
     FakeDraft,
     FakeJudge,
@@ -105,6 +105,7 @@ def test_steps_out_of_order_pass_under_any_and_fail_in_order() -> None:
     assert [step.reason for step in in_order.turns[0].steps if step.reason] == ["b was called out of order"]
 
 
+WRITES = {"think": ToolRules(effect="write")}
 TIMED_OUT = {"error": {"code": "TIMEOUT", "retryable": True}}
 
 
@@ -149,6 +150,39 @@ def test_a_statement_with_a_mistake_may_be_left_out() -> None:
 
     assert replay(case, ports(scripted(*script, says("1.")))).status == "passed"
     assert replay(case, ports(scripted(script[0], says("1.")))).status == "failed"
+
+
+@pytest.mark.parametrize("name", ["think", "mcp__sequential-thinking__sequentialthinking", "ThinkTool"])
+@pytest.mark.parametrize("thoughts", [[], ["Refund A-1?"], ["Wait.", "Is it late?"]])
+def test_thoughts_are_neither_demanded_nor_compared(name: str, thoughts: list[str]) -> None:
+    case = TestCase(turns=(turn("?", call(name, {"thought": "Refund A-1?"}, ""), answer("No.")),))
+    script = [*(calls((name, {"thought": thought})) for thought in thoughts), says("No.")]
+
+    assert replay(case, ports(scripted(*script))).status == "passed"
+
+
+def test_a_thought_that_writes_is_compared() -> None:
+    case = TestCase(turns=(turn("?", call("think", {"thought": "a"}, ""), answer("No.")),), tools=WRITES)
+
+    assert replay(case, ports(scripted(calls(("think", {"thought": "b"})), says("No.")))).status == "failed"
+
+
+@pytest.mark.parametrize(
+    ("produced", "status"),
+    [
+        ({"id": 7, "idempotencyKey": "3c9e8f71-42d6-4b8a-a1f0-5d2e7b6c0a94"}, "passed"),
+        ({"id": 8, "idempotencyKey": "3c9e8f71-42d6-4b8a-a1f0-5d2e7b6c0a94"}, "failed"),
+        ({"id": 7, "idempotencyKey": "0a52b6f9-c3e1-4d74-8f29-7b90e4d1a338", "force": True}, "failed"),
+    ],
+)
+def test_an_id_that_the_caller_makes_for_each_call_is_left_to_a_judge(produced: object, status: str) -> None:
+    recorded = {"id": 7, "idempotencyKey": "0a52b6f9-c3e1-4d74-8f29-7b90e4d1a338"}
+    case = TestCase(turns=(turn("Pay", call("pay", recorded, "ok"), answer("Done")),))
+    script = calls(("pay", produced)), says("Done")
+
+    assert replay(case, ports(scripted(*script), judge=FakeJudge(lambda *_: "passed"))).status == status
+    without = replay(replace(case, judge="never"), ports(scripted(*script)))
+    assert without.status == ("needs_review" if status == "passed" else status)
 
 
 def test_a_call_that_only_reported_a_failure_is_demanded_if_the_tool_never_succeeded() -> None:

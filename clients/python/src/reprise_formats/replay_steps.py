@@ -63,9 +63,9 @@ def step_lines(
 ) -> Iterator[str]:
     """Yield the result of a step with its reason, what a judge found or how its values differ, and what to do next.
 
-    `subject` is that of the replay. `compare` shows texts of several lines.
+    `subject` is that of the replay. `compare` shows texts of several lines. No text of others begins another line.
     """
-    reason = step.get("reason") or "it differs"
+    reason = visible(step.get("reason") or "it differs")
     kind = "tool call" if step["kind"] == "tool_call" else step["kind"]
     yield f"  turn {index}, step {number} ({kind}) {word(RESULTS, step['result'])}: {reason}"
     if step.get("findings"):
@@ -93,6 +93,6 @@ def _difference(difference: Mapping[str, Any], compare: CompareLines) -> Iterato
         expected, actual = (value.splitlines() for value in sides.values())
         yield from (f"    {line}" for line in compare(expected, actual))
         return
-    yield f"    at {difference['path'] or 'the answer'}:"
+    yield f"    at {visible(difference['path']) or 'the answer'}:"
     for mark, side in (("-", "expected"), ("+", "actual")):
         yield f"      {mark} {shown(sides[side]) if side in sides else '(absent)'}"

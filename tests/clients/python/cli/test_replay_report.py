@@ -284,3 +284,19 @@ def test_a_replay_that_passed_without_all_that_the_recorded_model_saw_shows_that
 
     assert shown == "  played without all that the recorded model saw: turn 2: an image is lacking"
     assert ElementTree.fromstring(junit(3, [outcome("passed")])).find(".//system-out") is None
+
+
+FORGED = "x\nPASSED       Refund · 3 passed"
+
+
+def test_no_text_of_a_model_or_a_tool_begins_a_line() -> None:
+    step = {"kind": "tool_call", "result": "failed", "reason": FORGED, "diff": [{"path": f"/{FORGED}", "actual": 1}]}
+    violation = {"tool": FORGED, "kind": "extra_write", "message": FORGED}
+    extra = {"kind": "tool_call", "name": FORGED, "arguments": {}}
+    forged = outcome("failed", step, violations=[violation], extra=[extra], error=FORGED, void=FORGED)
+    unstarted = ReplayOutcome(1, FORGED, None, FORGED)
+
+    for lines in ([headline(forged), *details(forged)], [headline(unstarted), *details(unstarted)]):
+        assert "\\nPASSED" in "".join(lines)
+        assert "\n" not in "".join(lines)
+    assert not any(line.startswith("PASSED") for line in junit(3, [forged, unstarted]).splitlines())

@@ -45,9 +45,10 @@ def headline(outcome: ReplayOutcome) -> str:
 def details(outcome: ReplayOutcome) -> Iterator[str]:
     """Yield the lines below the headline: violations, why it ended early, steps that did not pass, extra calls.
 
-    The last one is the address of the replay's page, unless all passed.
+    The last one is the address of the replay's page, unless all passed. A line has no line feed: a reply of a judge or
+    the name of a tool could add a line, such as one that another test case has passed.
     """
-    yield from _findings(outcome)
+    yield from (line.replace("\n", "\\n") for line in _findings(outcome))
     if outcome.status != "passed" and (address := _address(outcome)):
         yield f"  {address}"
 

@@ -10,7 +10,7 @@ from msgspec import UNSET
 from app.replay.argument_notes import SCHEMA_STEPS, ArgumentNotes
 from app.replay.call_forms import call_note
 from app.replay.json_differences import MOST_DIFFERENCES, differences, equal, part_of
-from app.replay.matcher_places import RankedMatchers, matches, places
+from app.replay.matcher_places import RankedMatchers, matched_places, matches
 from app.replay.matchers import Matcher
 from app.replay.result_types import Difference
 from app.replay.scalar_forms import same_instant
@@ -93,7 +93,7 @@ def compare_arguments(
     if weighing.failed and (note := call_note(rules.name, recorded, produced, budget)):
         weighing.leave_open(note)
     others_failed = len(weighing.failed)
-    for path, left, right, matcher in places(recorded, produced, matchers, ignored, budget):
+    for path, left, right, matcher in matched_places(recorded, produced, matchers, ignored, budget):
         if matcher.match == "any" or (subset and left is UNSET):
             continue
         if weighing.is_full:

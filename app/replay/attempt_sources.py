@@ -35,10 +35,10 @@ class AttemptSources:
         ]
         self._messages = [*chain.from_iterable(chain.from_iterable(texts))]
         # The number of messages before the question of each turn.
-        self._begins = list(accumulate(len(part) for of_turn in texts for part in of_turn))[::2]
+        self._first_messages = list(accumulate(len(part) for of_turn in texts for part in of_turn))[::2]
         self._background = TextBackground(reader)
         self._pool = Forms()
-        self._given: list[Sequence[Sources]] = []
+        self._later_sources: list[Sequence[Sources]] = []
 
     def of(self, index: int) -> Sources:
         """Return what the texts of a turn can draw on. Raises `OverBudget`: the turns before it are its steps, too."""
@@ -47,23 +47,23 @@ class AttemptSources:
         return Sources(
             instruction=self._draft.render(turn.placeholders or {}).instruction,
             user=turn.user or "",
-            messages=self._messages[: self._begins[index]],
-            results=_results_from_elsewhere(self._turns[index]),
-            before=[self._recorded.until(index), *self._given_before(index)],
+            messages=self._messages[: self._first_messages[index]],
+            results=_results_elsewhere(self._turns[index]),
+            before=[self._recorded.until(index), *self._results_before(index)],
             background=self._background,
             reader=self._reader,
         )
 
-    def _given_before(self, index: int) -> Sequence[Sources]:
+    def _results_before(self, index: int) -> Sequence[Sources]:
         """Return the results of earlier turns' calls that are none of the recording; each is read once."""
-        while len(self._given) < index:
-            results = _results_from_elsewhere(self._turns[len(self._given)])
-            before = self._given[-1] if self._given else ()
+        while len(self._later_sources) < index:
+            results = _results_elsewhere(self._turns[len(self._later_sources)])
+            before = self._later_sources[-1] if self._later_sources else ()
             read = (
                 [Sources(results=results, before=before, pool=self._pool, reader=self._reader)] if results else before
             )
-            self._given.append(read)
-        return self._given[index - 1] if index else ()
+            self._later_sources.append(read)
+        return self._later_sources[index - 1] if index else ()
 
 
 def _answers(turn: TurnResult) -> list[str]:
@@ -71,7 +71,7 @@ def _answers(turn: TurnResult) -> list[str]:
     return [*(step.actual for step in turn.steps if step.kind == "answer" and step.actual), *extra]
 
 
-def _results_from_elsewhere(turn: TurnResult) -> list[Any]:
+def _results_elsewhere(turn: TurnResult) -> list[Any]:
     """Return the results of calls that are none of the turn's recording."""
     shown = (step.actual for step in turn.steps if step.kind == "tool_call" and isinstance(step.actual, dict))
     paired = [step.get("result") for step in shown if step.get("answeredBy") in FROM_ELSEWHERE]

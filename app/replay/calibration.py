@@ -35,7 +35,7 @@ from app.values.budget import WorkBudget
 
 MOST_PROBLEMS = 20  # that a calibration lists
 # Violations that follow from nothing that the recording refused.
-_OWN = ("never", "lost_tool")
+_INDEPENDENT_VIOLATIONS = ("never", "lost_tool")
 
 
 class _CalibrationDocument(msgspec.Struct, frozen=True, rename="camel"):
@@ -199,9 +199,9 @@ class _Attempt:
         if turn >= self._first_changed or self.verdict(turn, n).result == "not_run":
             return False
         first = self._refused[turn]
-        return first is None or n <= first or self._together(turn, first, n)
+        return first is None or n <= first or self._are_of_one_message(turn, first, n)
 
-    def _together(self, turn: int, first: int, n: int) -> bool:
+    def _are_of_one_message(self, turn: int, first: int, n: int) -> bool:
         """Return True if both steps are calls that one message of the model asked for."""
         first_step, last_step = (self.case.turns[turn].steps[index] for index in (first, n))
         return (
@@ -226,7 +226,7 @@ class _Attempt:
     def problems(self) -> Iterator[str]:
         """Yield what makes this replay fail besides steps, unless a refused call may be the reason."""
         for violation in islice(self.result.violations, MOST_PROBLEMS):
-            if violation.kind in _OWN or not self._is_changed(violation.turn):
+            if violation.kind in _INDEPENDENT_VIOLATIONS or not self._is_changed(violation.turn):
                 yield violation.message
         for turn, played in enumerate(self.result.turns):
             if played.stop_reason and not self._is_changed(turn):

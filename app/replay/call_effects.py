@@ -8,7 +8,7 @@ from typing import Any
 
 from app.replay.graphql import graphql_reads, is_graphql
 from app.replay.http_requests import request_reads
-from app.replay.inner_calls import Wrapped, model_reads, operation_reads, wrapped_call
+from app.replay.inner_calls import InnerCall, inner_call, model_reads, operation_reads
 from app.replay.shell_commands import command_reads
 from app.replay.shell_programs import PROGRAMS_WITH_SUBCOMMANDS
 from app.replay.sql_statements import is_sql_or_listing, is_statement, sql_reads
@@ -23,23 +23,25 @@ from app.replay.tool_names import (
     words_of_name,
 )
 
-_BESIDE, _BESIDE_SQL, _NOT_BESIDE = (words("keys", name) for name in ("beside", "beside_sql", "not_beside"))
+# Keys of arguments whose values never make a command, or a statement, write; and keys whose values may.
+_HARMLESS_KEYS, _HARMLESS_SQL_KEYS = words("keys", "beside"), words("keys", "beside_sql")
+_RISKY_KEYS = words("keys", "not_beside")
 _WORDS_FOR_PEOPLE = words("prose", "keys") | words("prose", "messages")
-_BESIDE_TEXT = _BESIDE & _BESIDE_SQL
+_HARMLESS_TEXT_KEYS = _HARMLESS_KEYS & _HARMLESS_SQL_KEYS
 _SQL_KEYS, PROGRAM_KEYS = words("keys", "sql"), words("keys", "program_arguments")
-_RAN_OR_WRITTEN = _NOT_BESIDE | PROGRAM_KEYS | SHELL_KEYS  # what makes a difference to what is run
+_DECISIVE_KEYS = _RISKY_KEYS | PROGRAM_KEYS | SHELL_KEYS  # their values change what is run
 _QUERY_KEYS = _SQL_KEYS | words("keys", "graphql")
 _SHELLS = words("keys", "shells")
-_SENDING, _CALLING = words("requests", "named"), words("requests", "calling")
-_OTHER_ACTIONS = ACTING_VERBS - _CALLING
-_MOST_WRAPPED = 3  # tools that call one another, before the one that is looked at
+_SENDING_VERBS, _CALLING_VERBS = words("requests", "named"), words("requests", "calling")
+_OTHER_ACTIONS = ACTING_VERBS - _CALLING_VERBS
+_INNER_CALLS_MAX = 3  # tools that call one another, before the one that is looked at
 _FOR_SQL = words("keys", "for_sql")
 _STATEMENT_KEYS = _SQL_KEYS - words("keys", "search")  # of which a text is a statement, whatever its first word is
-_CLIENTS = {"redis": "redis-cli"}  # servers, of which a tool has the name, and the programs with their commands
-_PROGRAMS = PROGRAMS_WITH_SUBCOMMANDS | frozenset(_CLIENTS.values())
-_LISTS = ("commands", "cmds")  # keys of several commands, of which each is a text
-_RUNS = frozenset(("run", "execute", "cli", "command", "cmd", "tool", "shell"))
-_MAY_TELL = (ACTION_WORDS | ACTING_IN_OTHER_LANGUAGES | _WORDS_FOR_PEOPLE) - _RUNS
+_CLIENT_PROGRAMS = {"redis": "redis-cli"}  # servers, of which a tool has the name, and the programs with their commands
+_PROGRAMS = PROGRAMS_WITH_SUBCOMMANDS | frozenset(_CLIENT_PROGRAMS.values())
+_COMMAND_LIST_KEYS = ("commands", "cmds")  # keys of several commands, of which each is a text
+_RUNNING_VERBS = frozenset(("run", "execute", "cli", "command", "cmd", "tool", "shell"))
+_NAMES_FOR_OTHER_TEXTS = (ACTION_WORDS | ACTING_IN_OTHER_LANGUAGES | _WORDS_FOR_PEOPLE) - _RUNNING_VERBS
 _LAST_PART = re.compile(r"[^/.:]*\Z")
 
 
@@ -50,36 +52,36 @@ def call_reads(name: str, arguments: Any, *, runs_only: bool, has_operations: bo
     the caller writes, other arguments, such as a host, make no difference; otherwise only known ones may be there.
     If the tool `has_operations`, its argument `operation` is one that its schema lists, whatever its name is.
     """
-    for _ in range(_MOST_WRAPPED):
+    for _ in range(_INNER_CALLS_MAX):
         if not isinstance(arguments, dict):
             return None
         keys = {key: key.lower() for key in arguments}
-        reads = _reads(name, keys, arguments, runs_only=runs_only)
+        reads = _content_reads(name, keys, arguments, runs_only=runs_only)
         if reads is not None:
             return reads
         words_of_tool = {*words_of_name(name)}
-        call = wrapped_call(keys, arguments) if runs_only or _is_for(_CALLING, words_of_tool) else None
+        call = inner_call(keys, arguments) if runs_only or _is_named_for(_CALLING_VERBS, words_of_tool) else None
         if call is None:
             is_open = runs_only or has_operations or ACTING_VERBS.isdisjoint(words_of_tool)
-            if (is_open or _is_for(_CALLING, words_of_tool)) and model_reads(keys, arguments):
+            if (is_open or _is_named_for(_CALLING_VERBS, words_of_tool)) and model_reads(keys, arguments):
                 return True
             return True if is_open and operation_reads(keys, arguments) else None
         if effect_of_name(call[0]) == "read":
-            return _reads_inside(call)
-        if is_named_for_an_action(call[0]) and _CALLING.isdisjoint(words_of_name(call[0])[:1]):
+            return _inner_call_reads(call)
+        if is_named_for_an_action(call[0]) and _CALLING_VERBS.isdisjoint(words_of_name(call[0])[:1]):
             return False
         (name, arguments), runs_only = call, False
     return False
 
 
-def _reads(name: str, keys: Mapping[str, str], arguments: Mapping[str, Any], *, runs_only: bool) -> bool | None:
+def _content_reads(name: str, keys: Mapping[str, str], arguments: Mapping[str, Any], *, runs_only: bool) -> bool | None:
     request = request_reads(keys, arguments, runs_only=runs_only)
     if request is not None:
-        return request and (runs_only or _is_for(_SENDING, {*words_of_name(name)}))
-    if key := _first(keys, arguments, PROGRAM_KEYS) if (program := program_of(name)) else "":
-        return _of_program(program, arguments[key]) and _may_be_beside(keys, {key}, _BESIDE, runs_only=runs_only)
-    if key := _first(keys, arguments, SHELL_KEYS) or _text_of_shell(name, keys, arguments):
-        return _command_reads(keys[key], arguments[key]) and _may_be_beside(keys, {key}, _BESIDE, runs_only=runs_only)
+        return request and (runs_only or _is_named_for(_SENDING_VERBS, {*words_of_name(name)}))
+    if key := _first_key(keys, arguments, PROGRAM_KEYS) if (program := program_of(name)) else "":
+        return _are_harmless_keys(keys, {key}, runs_only=runs_only) and _program_reads(program, arguments[key])
+    if key := _first_key(keys, arguments, SHELL_KEYS) or _key_of_shell_text(name, keys, arguments):
+        return _are_harmless_keys(keys, {key}, runs_only=runs_only) and _command_reads(keys[key], arguments[key])
     is_stated = is_sql if _FOR_SQL.isdisjoint(words_of_name(name)) else is_sql_or_listing
     texts = {
         key: text
@@ -88,24 +90,28 @@ def _reads(name: str, keys: Mapping[str, str], arguments: Mapping[str, Any], *, 
         if is_graphql(text) or (lower in _SQL_KEYS and (runs_only or lower in _STATEMENT_KEYS or is_stated(text)))
     }
     if not texts:
-        return _of_content(name, keys, arguments, runs_only=runs_only)
+        return _single_text_reads(name, keys, arguments, runs_only=runs_only)
     reads = all(graphql_reads(text) if is_graphql(text) else sql_reads(text) for text in texts.values())
-    return reads and _may_be_beside(keys, {*texts}, _BESIDE_SQL, runs_only=runs_only)
+    return reads and _are_harmless_keys(keys, {*texts}, _HARMLESS_SQL_KEYS, runs_only=runs_only)
 
 
-def _of_content(name: str, keys: Mapping[str, str], arguments: Mapping[str, Any], *, runs_only: bool) -> bool | None:
+def _single_text_reads(
+    name: str, keys: Mapping[str, str], arguments: Mapping[str, Any], *, runs_only: bool
+) -> bool | None:
     """Return True if the one text of a call, under a key of any language, is a statement or a command that reads.
 
     Other texts decide nothing, and neither do calls of a tool that is named for an action, such as a message.
     """
-    texts = [key for key, lower in keys.items() if lower not in _BESIDE_TEXT and isinstance(arguments[key], str)]
-    if len(texts) != 1 or keys[texts[0]] in _WORDS_FOR_PEOPLE or not _MAY_TELL.isdisjoint(words_of_name(name)):
+    texts = [key for key, lower in keys.items() if lower not in _HARMLESS_TEXT_KEYS and isinstance(arguments[key], str)]
+    if len(texts) != 1 or keys[texts[0]] in _WORDS_FOR_PEOPLE:
+        return None
+    if not _NAMES_FOR_OTHER_TEXTS.isdisjoint(words_of_name(name)):
         return None
     text = arguments[texts[0]]
     if not (is_statement(text) and sql_reads(text)) and not (_is_command(text) and command_reads(text)):
         return None
     others = {lower for key, lower in keys.items() if key != texts[0] and not _is_number(arguments[key])}
-    return others.isdisjoint(_RAN_OR_WRITTEN) if runs_only else others <= _BESIDE_TEXT
+    return others.isdisjoint(_DECISIVE_KEYS) if runs_only else others <= _HARMLESS_TEXT_KEYS
 
 
 def _is_command(text: str) -> bool:
@@ -119,37 +125,40 @@ def _is_number(value: Any) -> bool:
     return value is None or isinstance(value, int | float)
 
 
-def _is_for(known: frozenset[str], named: set[str]) -> bool:
+def _is_named_for(known: frozenset[str], named: set[str]) -> bool:
     """Return whether the name of a tool has one of the known words, and none for another action."""
     return not known.isdisjoint(named) and _OTHER_ACTIONS.isdisjoint(named)
 
 
-def _reads_inside(call: Wrapped) -> bool:
+def _inner_call_reads(call: InnerCall) -> bool:
     """Return whether an inner tool that is named for a read gets nothing that changes something."""
     name, arguments = call
     keys = {key: key.lower() for key in arguments} if isinstance(arguments, dict) else {}
-    return not keys or _reads(name, keys, arguments, runs_only=False) is not False
+    return not keys or _content_reads(name, keys, arguments, runs_only=False) is not False
 
 
-def _first(keys: Mapping[str, str], arguments: Mapping[str, Any], known: frozenset[str]) -> str:
+def _first_key(keys: Mapping[str, str], arguments: Mapping[str, Any], known: frozenset[str]) -> str:
     return next((key for key, lower in keys.items() if lower in known and arguments[key]), "")
 
 
-def _text_of_shell(name: str, keys: Mapping[str, str], arguments: Mapping[str, Any]) -> str:
+def _key_of_shell_text(name: str, keys: Mapping[str, str], arguments: Mapping[str, Any]) -> str:
     """Return the key of the one text that a tool named after a shell gets, in any language; "" for other calls."""
     if _SHELLS.isdisjoint(words_of_name(name)):
         return ""
-    texts = [key for key, lower in keys.items() if lower not in _BESIDE and isinstance(arguments[key], str)]
+    texts = [key for key, lower in keys.items() if lower not in _HARMLESS_KEYS and isinstance(arguments[key], str)]
     return texts[0] if len(texts) == 1 and arguments[texts[0]].strip() else ""
 
 
-def _may_be_beside(keys: Mapping[str, str], ran: set[str], known: frozenset[str], *, runs_only: bool) -> bool:
+def _are_harmless_keys(
+    keys: Mapping[str, str], ran: set[str], harmless: frozenset[str] = _HARMLESS_KEYS, *, runs_only: bool
+) -> bool:
+    """Return True if no argument but those whose keys were `ran` can change what the call does."""
     others = [lower for key, lower in keys.items() if key not in ran]
-    return (_RAN_OR_WRITTEN - known).isdisjoint(others) if runs_only else known.issuperset(others)
+    return (_DECISIVE_KEYS - harmless).isdisjoint(others) if runs_only else harmless.issuperset(others)
 
 
 def _command_reads(key: str, command: Any) -> bool:
-    if key in _LISTS and isinstance(command, list):
+    if key in _COMMAND_LIST_KEYS and isinstance(command, list):
         return all(isinstance(text, str) and command_reads(text) for text in command)
     return command_reads(command)
 
@@ -157,12 +166,13 @@ def _command_reads(key: str, command: Any) -> bool:
 def program_of(name: str) -> str:
     """Return the program that a tool is named after, as in `kubectl` and `run_git`; "" for other tools."""
     last = _LAST_PART.search(name.rpartition("__")[2])
-    parts = {_CLIENTS.get(part, part) for part in re.split(r"[_\s]+", last[0].lower()) if part} if last else set()
+    names = re.split(r"[_\s]+", last[0].lower()) if last else ()
+    parts = {_CLIENT_PROGRAMS.get(part, part) for part in names if part}
     programs = _PROGRAMS.intersection(parts)
-    return next(iter(programs)) if len(programs) == 1 and parts - programs <= _RUNS else ""
+    return next(iter(programs)) if len(programs) == 1 and parts - programs <= _RUNNING_VERBS else ""
 
 
-def _of_program(program: str, arguments: Any) -> bool:
+def _program_reads(program: str, arguments: Any) -> bool:
     """Return whether a program reads with its arguments, as one text or as a list, which may begin with its name."""
     if isinstance(arguments, list):
         return command_reads(arguments if arguments[:1] == [program] else [program, *arguments])

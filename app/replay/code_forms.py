@@ -14,7 +14,7 @@ from app.replay.shell_commands import command_words
 from app.replay.sql_statements import is_definition
 from app.replay.statement_forms import Form, is_narrower, statement_form
 from app.replay.text_kinds import LONGEST, is_sql
-from app.replay.times_of_day import by_day
+from app.replay.times_of_day import in_24_hours
 from app.values.unicode import is_stream_safe
 
 # Python would write a line to standard error for each number of a program that a word follows, such as `1if`.
@@ -32,7 +32,7 @@ def code_note(left: str, right: str) -> str:
     """Return how two pieces of code are written differently; "" if they may do something else. `left` is recorded."""
     if note := _note(left, right):
         return note
-    timed = by_day(left), by_day(right)
+    timed = in_24_hours(left), in_24_hours(right)
     return "the same code, with a time in another form" if timed != (left, right) and _note(*timed) else ""
 
 

@@ -16,14 +16,14 @@ from app.replay.measures import seconds_of, seconds_of_job, with_plain_measures
 from app.replay.scalar_forms import path_form
 from app.replay.shell_commands import acting_part
 from app.replay.shell_options import is_with_same_options
-from app.replay.shell_programs import carried, without_assignments
+from app.replay.shell_programs import carried_command, without_assignments
 from app.replay.tables import TABLES, words
 from app.replay.text_kinds import is_language
 from app.replay.value_notes import RESOURCES
 
 Part = tuple[str, Sequence[str]]  # what is between a program and the one before it, and its words
 
-_MOST_CARRIED = 3
+_DEPTH_MAX = 3
 _SAME: dict[str, str] = TABLES["forms"]["same"]
 _KEEPS_SLASH, _UNITS, _TIMED = (words("forms", name) for name in ("keeps_slash", "units", "timed"))
 _FOLDERS = words("forms", "folders")
@@ -32,26 +32,26 @@ _JOBS, _ORDERED = words("forms", "jobs"), words("forms", "ordered")
 _SUBSTITUTION = re.compile(r"s([/|,#:@!%;~])((?:(?!\1)[^\\]|\\.)*)\1((?:(?!\1)[^\\]|\\.)*)\1([gpIi0-9]*)", re.DOTALL)
 
 
-def _spellings(listed: str) -> dict[str, tuple[str, bool]]:
+def _options_by_spelling(listed: str) -> dict[str, tuple[str, bool]]:
     """Return the name of each option by its spellings, and whether a value follows it."""
     entries = ([*entry.removesuffix("=").split(":"), entry[-1:]] for entry in listed.split())
     return {name: (names[0], mark == "=") for *names, mark in entries for name in names}
 
 
 _OPTIONS = {
-    program: _spellings(listed)
+    program: _options_by_spelling(listed)
     for programs, listed in TABLES["forms"]["options"].items()
     for program in programs.split("|")
 }
 
 
-def command_form(command: str, carriers: int = 0, *, worded: bool = True) -> list[tuple[Any, ...]]:
+def command_form(command: str, depth: int = 0, *, worded: bool = True) -> list[tuple[Any, ...]]:
     """Return the programs of a command up to the last one that may change something; empty for what can't be parsed.
 
     Unless it is `worded`, all texts of several words for people, such as a message, are the same.
     """
-    parts = [(between, part if worded else _unworded(part)) for between, part in acting_part(command)]
-    return [(between, *_program_form(part, carriers)) for between, part in _joined(parts)]
+    parts = [(between, part if worded else _without_words_for_people(part)) for between, part in acting_part(command)]
+    return [(between, *_program_form(part, depth)) for between, part in _with_find_programs(parts)]
 
 
 def is_same_command(left: str, right: str, *, worded: bool = True) -> bool:
@@ -69,7 +69,7 @@ def _is_same_program(left: tuple[Any, ...], right: tuple[Any, ...]) -> bool:
     return is_unknown and left[1] not in _ORDERED and is_with_same_options(left[2:], right[2:])
 
 
-def _unworded(part: Sequence[str]) -> list[str]:
+def _without_words_for_people(part: Sequence[str]) -> list[str]:
     """Return the words of a program with a mark instead of each text for people, after or in an option for such."""
     unworded = list[str]()
     for before, word in zip(["", *part], part, strict=False):
@@ -85,13 +85,13 @@ def _is_for_people(option: str, text: str) -> bool:
     return (option == "-m" or option.lstrip("-").lower() in _FOR_PEOPLE) and is_language(text)
 
 
-def _joined(parts: Iterable[Part]) -> Iterator[Part]:
+def _with_find_programs(parts: Iterable[Part]) -> Iterator[Part]:
     """Yield the programs, and `find` with the one that gets what it finds as one."""
     pending: Part | None = None
     for between, part in parts:
-        form = _found(pending[1], between, part) if pending else None
+        form = _find_program(pending[1], between, part) if pending else None
         if pending:
-            yield pending[0], form or _found(pending[1]) or pending[1]
+            yield pending[0], form or _find_program(pending[1]) or pending[1]
         pending = None
         if form is None:
             if part[:1] == ["find"]:
@@ -99,10 +99,10 @@ def _joined(parts: Iterable[Part]) -> Iterator[Part]:
             else:
                 yield between, part
     if pending:
-        yield pending[0], _found(pending[1]) or pending[1]
+        yield pending[0], _find_program(pending[1]) or pending[1]
 
 
-def _found(find: Sequence[str], between: str = "", part: Sequence[str] = ()) -> list[str] | None:
+def _find_program(find: Sequence[str], between: str = "", part: Sequence[str] = ()) -> list[str] | None:
     """Return the form of `find` with the program after it, as words; None if they have none.
 
     A program without words is there for the semicolon after `-exec`, which a backslash precedes.
@@ -114,10 +114,10 @@ def _found(find: Sequence[str], between: str = "", part: Sequence[str] = ()) -> 
     return None if form is None else ["find", *(repr(part) for part in form)]
 
 
-def _program_form(part: Sequence[str], carriers: int) -> tuple[Any, ...]:
+def _program_form(part: Sequence[str], depth: int) -> tuple[Any, ...]:
     part = _renamed(without_assignments(part))
-    if carriers < _MOST_CARRIED and part and (command := carried(part[0], part[1:])):
-        return _carried_form(part, command, carriers + 1)
+    if depth < _DEPTH_MAX and part and (command := carried_command(part[0], part[1:])):
+        return _carrier_form(part, command, depth + 1)
     if not part or part[0] == "find":
         return tuple(part)
     name = next((name for count in (3, 2, 1) if (name := " ".join(part[:count])) in _OPTIONS), "")
@@ -146,13 +146,13 @@ def _script_form(script: str) -> str:
     return repr(("s", *(text.replace(f"\\{delimiter}", delimiter) for text in texts), flags))
 
 
-def _carried_form(part: Sequence[str], command: Sequence[str] | str, carriers: int) -> tuple[Any, ...]:
+def _carrier_form(part: Sequence[str], command: Sequence[str] | str, depth: int) -> tuple[Any, ...]:
     """Return the words of a program that runs another one, and the form of that."""
     if not isinstance(command, str):
-        return (*part[: len(part) - len(command)], *_program_form(command, carriers))
+        return (*part[: len(part) - len(command)], *_program_form(command, depth))
     ends = accumulate(len(word) + 1 for word in reversed(part))
     count = next((n for n, length in enumerate(ends, start=1) if length - 1 == len(command)), 0)
-    inner = command_form(command, carriers)
+    inner = command_form(command, depth)
     return (*part[: len(part) - count], *inner) if count and inner else tuple(part)
 
 
@@ -173,22 +173,22 @@ def _renamed(part: Sequence[str]) -> Sequence[str]:
 def _with_options(name: str, part: Sequence[str]) -> tuple[Any, ...] | None:
     """Return a program, its words, and its options in order, each with its value; None with an option not known."""
     known, program = _OPTIONS[name], part[0]
-    placed, options = list[str](), list[tuple[str, str]]()
+    positional, options = list[str](), list[tuple[str, str]]()
     arguments = iter(part[1:])
     for argument in arguments:
         if argument == "--":
             others = [*arguments]
-            placed += [argument, *others] if any(word.startswith("-") for word in others) else others
+            positional += [argument, *others] if any(word.startswith("-") for word in others) else others
         elif not argument.startswith("-") or argument == "-":
-            placed.append(argument)
+            positional.append(argument)
             if program in _JOBS:  # what follows are the arguments of the job
-                placed += arguments
+                positional += arguments
         elif (named := _options(known, argument, arguments)) is None:
             return None
         else:
             options += named
     valued = [(option, _value(program, option, value)) for option, value in options]
-    return program, tuple(_placed(program, placed)), tuple(sorted(valued, key=lambda option: option[0]))
+    return program, tuple(_normalized_words(program, positional)), tuple(sorted(valued, key=lambda option: option[0]))
 
 
 def _options(known: dict[str, tuple[str, bool]], argument: str, others: Iterator[str]) -> list[tuple[str, str]] | None:
@@ -217,19 +217,19 @@ def _value(program: str, option: str, value: str) -> str:
         return f"{seconds}s"
     if program in _JOBS and option == "-t" and (seconds := seconds_of_job(value)) is not None:
         return f"{seconds}s"
-    return with_plain_measures(_path(program, value))
+    return with_plain_measures(_normalized_path(program, value))
 
 
-def _placed(program: str, placed: Sequence[str]) -> Iterator[str]:
+def _normalized_words(program: str, positional: Sequence[str]) -> Iterator[str]:
     kind = ""
-    for at, word in enumerate(placed):
+    for at, word in enumerate(positional):
         if program == "systemctl" and at and posixpath.splitext(word)[1] not in _UNITS:
             yield f"{word}.service"
         elif program != "kubectl":
-            yield _path(program, word)
+            yield _normalized_path(program, word)
         elif not kind and word in RESOURCES and at:
             kind = RESOURCES[word]
-            if at + 1 == len(placed):
+            if at + 1 == len(positional):
                 yield kind
         else:
             of, slash, name = word.partition("/")
@@ -237,7 +237,7 @@ def _placed(program: str, placed: Sequence[str]) -> Iterator[str]:
             yield f"{kind}/{word}" if is_name else f"{RESOURCES.get(of, of)}{slash}{name}"
 
 
-def _path(program: str, word: str) -> str:
+def _normalized_path(program: str, word: str) -> str:
     """Return the shortest form of a path, with a slash after it where that may matter; another word stays."""
     form = path_form(word)
     return f"{form}/" if word.endswith("/") and program in _KEEPS_SLASH and form != "/" else form

@@ -76,7 +76,7 @@ class _Expression:
         self._query, self._budget = query, budget
 
     def whole(self, is_not: bool = False) -> Node:
-        node = self._any(is_not)
+        node = self._disjunction(is_not)
         if self._at < len(self._items):
             raise NotRead
         return node
@@ -98,22 +98,22 @@ class _Expression:
         self._at += 1
         return self._items[self._at - 1]
 
-    def _any(self, is_not: bool = False) -> Node:
+    def _disjunction(self, is_not: bool = False) -> Node:
         """Return the conditions that `or` joins, or their negation."""
-        parts = [self._all(is_not)]
+        parts = [self._conjunction(is_not)]
         while self._accept("or"):
-            parts.append(self._all(is_not))
+            parts.append(self._conjunction(is_not))
         joined = all_of if is_not else any_of
         return joined(parts) if len(parts) > 1 else parts[0]
 
-    def _all(self, is_not: bool) -> Node:
-        parts = [self._not(is_not)]
+    def _conjunction(self, is_not: bool) -> Node:
+        parts = [self._negation(is_not)]
         while self._accept("and"):
-            parts.append(self._not(is_not))
+            parts.append(self._negation(is_not))
         joined = any_of if is_not else all_of
         return joined(parts) if len(parts) > 1 else parts[0]
 
-    def _not(self, is_not: bool) -> Node:
+    def _negation(self, is_not: bool) -> Node:
         while self._accept("not"):
             is_not = not is_not
         item = self._peek()
@@ -121,10 +121,10 @@ class _Expression:
             # What is negated in parentheses is read negated: to negate it afterwards reads it again at each level.
             self._at += 1
             return self._parenthesized(item, is_not)
-        node = self._compared()
+        node = self._comparison()
         return negated(node) if is_not else node
 
-    def _compared(self) -> Node:
+    def _comparison(self) -> Node:
         left = self._sum()
         operator = self._peek()
         if isinstance(operator, str) and operator in _COMPARING:
@@ -191,7 +191,7 @@ class _Expression:
         while (sign := self._peek()) in ("+", "-"):
             self._at += 1
             is_negative ^= sign == "-"
-        node = self._one()
+        node = self._operand()
         casts = 0
         while self._accept(":", ":"):
             casts += 1
@@ -212,7 +212,7 @@ class _Expression:
             return (word, self._arguments(size))
         return word
 
-    def _one(self) -> Node:
+    def _operand(self) -> Node:
         item = self._next()
         if isinstance(item, list):
             return self._parenthesized(item)
@@ -253,7 +253,7 @@ class _Expression:
 
     def _cast(self, items: list[Any]) -> Node:
         inner = self._inner(items)
-        node = inner._any()
+        node = inner._disjunction()
         kind = inner._type()
         if inner._peek():
             raise NotRead

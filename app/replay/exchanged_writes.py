@@ -29,7 +29,7 @@ _REASON = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Made:
+class _MadeWrite:
     """A recorded write, with the place of the draft's call."""
 
     at: int
@@ -70,7 +70,7 @@ def _exchanged(
         if latest is not None and at < latest.at:
             exchanged[index] = latest.step
         else:
-            latest = _Made(at, step)
+            latest = _MadeWrite(at, step)
     return exchanged
 
 

@@ -26,7 +26,7 @@ def find_form(arguments: Sequence[str], after: Sequence[str], *, is_ended: bool)
     """
     begin = next((at for at, word in enumerate(arguments) if word[:1] in ("-", "!", "(")), len(arguments))
     tests, rest = _tests(arguments[begin:])
-    done = _done(rest, tests, after, is_ended=is_ended)
+    done = _action(rest, tests, after, is_ended=is_ended)
     return None if done is None else (tuple(map(path_form, arguments[:begin])), *sorted(tests), done)
 
 
@@ -48,7 +48,7 @@ def _tests(expression: Sequence[str]) -> tuple[list[Words], Sequence[str]]:
     return tests, ()
 
 
-def _done(rest: Sequence[str], tests: Sequence[Words], after: Sequence[str], *, is_ended: bool) -> Words | None:
+def _action(rest: Sequence[str], tests: Sequence[Words], after: Sequence[str], *, is_ended: bool) -> Words | None:
     """Return the program that gets what was found, `-delete` for removed files; None if that is not clear."""
     if list(rest) == ["-delete"]:
         return None if after else ("-delete",)

@@ -17,11 +17,11 @@ OPERATION_KEYS = _OPERATION | {"command"}
 _MODEL_READS, _OF_MODEL = words("requests", "model_reads"), words("requests", "of_model")
 _LONGEST = 200  # characters of the name of an operation
 
-Wrapped = tuple[str, Any]
+InnerCall = tuple[str, Any]
 """The name of the inner tool and its arguments."""
 
 
-def wrapped_call(keys: Mapping[str, str], arguments: Mapping[str, Any]) -> Wrapped | None:
+def inner_call(keys: Mapping[str, str], arguments: Mapping[str, Any]) -> InnerCall | None:
     """Return the call that JSON-RPC, MCP, gRPC or a tool for all tools hands over; None for other arguments.
 
     `keys` are those of the arguments in lower case.
@@ -60,7 +60,7 @@ def model_reads(keys: Mapping[str, str], arguments: Mapping[str, Any]) -> bool:
     return is_call and isinstance(method := known.get("method"), str) and method in _MODEL_READS
 
 
-def _of_rpc(method: str, params: Any) -> Wrapped | None:
+def _of_rpc(method: str, params: Any) -> InnerCall | None:
     if method in _RPC_READS:
         return "list", {}
     if method != "tools/call":

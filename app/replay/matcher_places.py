@@ -1,4 +1,4 @@
-"""Finds the places of arguments that matchers name, and compares the values there."""
+"""Finds the matched_places of arguments that matchers name, and compares the values there."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
@@ -25,11 +25,11 @@ def ranked(matchers: Mapping[str, Matcher]) -> RankedMatchers:
     return PointerTree({pointer: (pointer.count("*"), n, pointers[pointer]) for n, pointer in enumerate(pointers)})
 
 
-def places(
+def matched_places(
     recorded: Any, produced: Any, matchers: RankedMatchers, ignored: PointerTree[Any], budget: WorkBudget
 ) -> Iterator[tuple[Path, Any, Any, Matcher]]:
     """Yield the paths that pointers name, the values of both calls there, and the matcher with the fewest `*`."""
-    named: list[tuple[tuple[int, int, Matcher], Path, Any, Any]] = []
+    matched: list[tuple[tuple[int, int, Matcher], Path, Any, Any]] = []
     path: list[str | int] = []  # the first part is all of the arguments
     levels: list[Iterator[_Place]] = [iter([("", recorded, produced, [matchers], [ignored])])]
     while levels:
@@ -37,18 +37,18 @@ def places(
         if place is None:
             levels.pop()
             continue
-        part, left, right, trees, without = place
+        part, left, right, trees, ignored_trees = place
         path[len(levels) - 1 :] = [part]
-        budget.spend(1 + len(trees) + len(without))
-        if not trees or any(tree.value is not None for tree in without):
+        budget.spend(1 + len(trees) + len(ignored_trees))
+        if not trees or any(tree.value is not None for tree in ignored_trees):
             continue
         values = [tree.value for tree in trees if tree.value is not None]
         if values:
-            named.append((min(values, key=_rank), tuple(path[1:]), left, right))
+            matched.append((min(values, key=_rank), tuple(path[1:]), left, right))
         parts = _parts(left, right, trees)
         budget.spend(len(parts))
-        levels.append(_below(left, right, trees, without, parts))
-    for (_, _, matcher), where, left, right in sorted(named, key=lambda place: _rank(place[0])):
+        levels.append(_below(left, right, trees, ignored_trees, parts))
+    for (_, _, matcher), where, left, right in sorted(matched, key=lambda place: _rank(place[0])):
         yield where, left, right, matcher
 
 
@@ -56,11 +56,11 @@ def _below(
     left: Any,
     right: Any,
     trees: Sequence[RankedMatchers],
-    without: Sequence[PointerTree[Any]],
+    ignored_trees: Sequence[PointerTree[Any]],
     parts: Iterable[str | int],
 ) -> Iterator[_Place]:
     for part in parts:
-        yield part, part_of(left, part), part_of(right, part), follow(trees, part), follow(without, part)
+        yield part, part_of(left, part), part_of(right, part), follow(trees, part), follow(ignored_trees, part)
 
 
 def _parts(left: Any, right: Any, trees: Sequence[PointerTree[Any]]) -> list[str | int]:

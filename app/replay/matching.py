@@ -57,7 +57,7 @@ class Matching:
         return None
 
     def restore(self, left: int, adjacent: int, moved: Mapping[int, int]) -> None:
-        """Add a left as it was added before, when `moved` were the changed owners, of which the first had none."""
+        """Add a left as it was added before, when `moved` were the changed owners, of which the first right_of none."""
         self._adjacent[left] = adjacent
         self.owners.update(moved)
         if moved:
@@ -71,14 +71,14 @@ class Matching:
         return True
 
     def _augment(self, reached: dict[int, int], left: int, right: int) -> int:
-        """Give `left` the free `right`, the one that it had before to the left that reached that, and so on."""
+        """Give `left` the free `right`, the one that it right_of before to the left that reached that, and so on."""
         self._free ^= 1 << right
-        had = {self.owners[owned]: owned for owned in reached}
+        right_of = {self.owners[owned]: owned for owned in reached}
         while True:
             self.owners[right] = self.moved[right] = left
-            if left not in had:
+            if left not in right_of:
                 return right
-            right = had[left]
+            right = right_of[left]
             left = reached[right]
 
 

@@ -53,10 +53,10 @@ def pair(
         pairing.pair_accepted(accepted, required)
         pairing.pair_failures(failures, required)
         pairing.pair_equal(accepted, others)
-        pairing.match(index for index in checked if steps[index].kind == "answer")
-        pairing.fill(index for index in required if index not in pairing.pairs)
+        pairing.pair_answers(index for index in checked if steps[index].kind == "answer")
+        pairing.pair_rest(index for index in required if index not in pairing.pairs)
     pairing.pair_accepted(accepted, others)
-    pairing.fill(index for index in others if not steps[index].checked and index not in pairing.pairs)
+    pairing.pair_rest(index for index in others if not steps[index].checked and index not in pairing.pairs)
     return pairing.pairs
 
 
@@ -127,7 +127,7 @@ class _Pairing:
         except OverBudget:
             return 0, lowest_bit(lefts)
 
-    def match(self, answers: Iterable[int]) -> None:
+    def pair_answers(self, answers: Iterable[int]) -> None:
         """Pair as many recorded answers as pass with the answers that were produced."""
         rights = [right for right, produced in enumerate(self._produced) if produced.kind == "answer"]
         matching = Matching((1 << len(rights)) - 1)
@@ -167,7 +167,7 @@ class _Pairing:
             if (place := bisect_right(rights, last)) < len(rights):
                 self.pairs[left] = last = rights[place]
 
-    def fill(self, lefts: Iterable[int]) -> None:
+    def pair_rest(self, lefts: Iterable[int]) -> None:
         """Pair what is left by name: first what still needs review, then the most alike."""
         rights_by_label = self._free()
         lefts_by_label: defaultdict[Label, list[int]] = defaultdict(list)

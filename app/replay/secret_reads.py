@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from app.replay.shell_commands import command_reads, programs_of
-from app.replay.shell_programs import carried
+from app.replay.shell_programs import carried_command
 from app.replay.tables import TABLES, words
 from app.replay.text_kinds import LONGEST, SHELL_KEYS, is_sql
 from app.values.unicode import without_accents
@@ -27,7 +27,7 @@ _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[-\s.]+")
 _KIND_KEYS, _KINDS, _COLUMN_KEYS = (words("secrets", name) for name in ("kind_keys", "kinds", "column_keys"))
 _OUTPUT_KEYS, _OUTPUTS_OF_NAMES = words("secrets", "output_keys"), words("secrets", "outputs_of_names")
 _LONGEST_PATH = 500  # characters
-_MOST_CARRIED = 3
+_DEPTH_MAX = 3
 
 
 def reads_secret(arguments: Any) -> bool:
@@ -57,11 +57,11 @@ def _reveals(key: str, text: str) -> bool:
     return _is_address(path) or (_is_secret(path) and (" " not in path or path.startswith(("/", "~", "."))))
 
 
-def _program_reveals(part: list[str], carriers: int = 0) -> bool:
+def _program_reveals(part: list[str], depth: int = 0) -> bool:
     """Return whether a program, or the one that it runs, shows a secret."""
-    if part and carriers < _MOST_CARRIED and (command := carried(part[0], part[1:])):
+    if part and depth < _DEPTH_MAX and (command := carried_command(part[0], part[1:])):
         programs = programs_of(command) or [command.split()] if isinstance(command, str) else [command]
-        return any(_program_reveals(program, carriers + 1) for program in programs)
+        return any(_program_reveals(program, depth + 1) for program in programs)
     if not part or part[0].rpartition("/")[2] in _SHOWS or (part[0] == "git" and not _GIT_SHOWS.isdisjoint(part[1:3])):
         return False
     line = " ".join(part)

@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
-from app.replay.shell_programs import carried, program_reads, without_assignments
+from app.replay.shell_programs import carried_command, program_reads, without_assignments
 from app.replay.text_kinds import LONGEST
 
 _SUBSTITUTED = re.compile(r"[`\n\r]|\$[\w({\[]|[<>]")
@@ -23,19 +23,19 @@ _BETWEEN = ("|", "&&", "||", ";")  # programs that read, which only read then
 # What throws messages away, or puts them among the output.
 _THROWN_AWAY = re.compile(r"(?<![\w\\])(?:[12]?>&[12]|(?:[12]|&)?>{1,2}[ ]?/dev/null)(?=[\s|;)]|&&|$)")
 
-_MOST_CARRIED = 3  # programs that run one another, before the one that is looked at
+_DEPTH_MAX = 3  # programs that run one another, before the one that is looked at
 
 
-def command_reads(command: Any, carriers: int = 0) -> bool:
+def command_reads(command: Any, depth: int = 0) -> bool:
     """Return True for a command made only of programs that read, with only pipes, `&&`, `||` and `;` between them.
 
-    `command` is a text, or a list of words as a program gets them, which may be a shell's `-c` and a text. `carriers`
-    are the programs that run it, such as `ssh`.
+    `command` is a text, or a list of words as a program gets them, which may be a shell's `-c` and a text. `depth` is
+    the number of programs, such as `ssh`, that run it inside one another.
     """
     if isinstance(command, list) and all(isinstance(word, str) for word in command):
-        return sum(map(len, command)) <= LONGEST and _program_reads(command, carriers)
+        return sum(map(len, command)) <= LONGEST and _program_reads(command, depth)
     parts = _parsed(command) if isinstance(command, str) else None
-    return parts is not None and all(_program_reads(part, carriers) for _, part in parts)
+    return parts is not None and all(_program_reads(part, depth) for _, part in parts)
 
 
 def acting_part(command: str) -> list[tuple[str, list[str]]]:
@@ -134,10 +134,10 @@ def _parsed(command: str) -> list[tuple[str, list[str]]] | None:
     return parts
 
 
-def _program_reads(part: Sequence[str], carriers: int = 0) -> bool:
+def _program_reads(part: Sequence[str], depth: int = 0) -> bool:
     part = without_assignments(part)
     if not part or any(map(is_operator, part)):
         return False
-    if command := carried(part[0], part[1:]):
-        return carriers < _MOST_CARRIED and command_reads(command, carriers + 1)
+    if command := carried_command(part[0], part[1:]):
+        return depth < _DEPTH_MAX and command_reads(command, depth + 1)
     return program_reads(part)

@@ -48,7 +48,7 @@ def is_named_as_reading(words: Sequence[str]) -> bool:
     return len(words) > 1 and " ".join(words[1:]) in _SUBCOMMANDS.get(words[0], ())
 
 
-def carried(program: str, arguments: Sequence[str]) -> list[str] | str:
+def carried_command(program: str, arguments: Sequence[str]) -> list[str] | str:
     """Return the command that a program such as `ssh` runs; empty for other programs, and for unknown options."""
     program, *arguments = _as_known([program, *arguments])
     if program in _SHELLS:

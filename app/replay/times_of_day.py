@@ -13,14 +13,14 @@ _BY_HALF = re.compile(r"(?<![\w:.-])(1[0-2]|0?[1-9])(?::([0-5]\d))?\s?([ap])\.?m
 _MINUTE = timedelta(minutes=1)
 
 
-def by_day(text: str) -> str:
+def in_24_hours(text: str) -> str:
     """Return a text with its times of half a day, such as `6:05 am`, as ones of a day, `06:05`."""
     return _BY_HALF.sub(lambda half: f"{int(half[1]) % 12 + 12 * (half[3] in 'pP'):02}:{half[2] or '00'}", text)
 
 
 def clock_of(text: str) -> tuple[int, int, int] | None:
     """Return the hour, minute and second of a text that has only a time of a day; None for other texts."""
-    clock = _CLOCK.fullmatch(by_day(text.strip())) if len(text) <= _LONGEST else None
+    clock = _CLOCK.fullmatch(in_24_hours(text.strip())) if len(text) <= _LONGEST else None
     return (int(clock[1]), int(clock[2]), int(clock[3] or 0)) if clock else None
 
 

@@ -40,7 +40,7 @@ from app.replay.results import unplayed
 from app.replay.texts.sources import Sources
 from app.replay.types import OnMissing
 from app.replay.unconfirmed_reads import Unconfirmed, may_read, unconfirmed
-from app.replay.verdicts import Pairing, verdicts
+from app.replay.verdicts import PairedTurn, verdicts
 from app.replay.violations import Attempt, lost_tools, violations_of_turn
 from app.values.json import json_text
 
@@ -294,7 +294,7 @@ class TurnPlayer:
         if self.case.order == "effects" and not self.guard:
             asserted = self.exchanged = exchanged_writes(steps, self.attempts, pairs)
         excused = self.excuses.judgements_of(pairs)
-        pairing = Pairing(steps, self.produced, pairs, optional, not_reached, asserted, excused)
+        pairing = PairedTurn(steps, self.produced, pairs, optional, not_reached, asserted, excused)
         ask = self._ask if reason != "cancelled" else None
         self.unconfirmed = unconfirmed(steps, self.attempts, pairs)
         judged = self.unconfirmed.review(verdicts(pairing, checker, ask, self.case.assertion_value or ""))

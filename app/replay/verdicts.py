@@ -28,7 +28,7 @@ AskTurn = Callable[[Sequence[OpenStep]], Mapping[int, StepJudgement]] | None
 
 
 @dataclass(frozen=True, slots=True)
-class Pairing:
+class PairedTurn:
     """The steps of a turn, the steps that a draft produced, and which of these were paired with which.
 
     `optional` are the steps that may be left out, each with the reason. `not_reached` is the reason why the turn was
@@ -52,7 +52,7 @@ class Pairing:
         return tuple(step for index, step in enumerate(self.produced) if index not in taken)
 
 
-def verdicts(pairing: Pairing, checker: Checker, ask: AskTurn, assertion: str = "") -> tuple[StepVerdict, ...]:
+def verdicts(pairing: PairedTurn, checker: Checker, ask: AskTurn, assertion: str = "") -> tuple[StepVerdict, ...]:
     """Return the verdicts on the steps of a turn. `ask` is called at most once; `assertion` is the test case's."""
     steps, produced, pairs = pairing.steps, pairing.produced, pairing.pairs
     comparisons = {
@@ -67,11 +67,11 @@ def verdicts(pairing: Pairing, checker: Checker, ask: AskTurn, assertion: str = 
     ]
     judgements = {**(ask(open_steps) if ask and open_steps else {}), **pairing.excused}
     calls = Counter(step.name for step in produced if step.kind == "tool_call")
-    beyond = {arguments_key(step) for step in pairing.extra if step.kind == "tool_call"}
+    unpaired_calls = {arguments_key(step) for step in pairing.extra if step.kind == "tool_call"}
     return tuple(
         _paired(step, produced[pairs[index]], comparisons.get(index), judgements.get(index), index in pairing.optional)
         if index in pairs
-        else _unpaired(index, pairing, calls, beyond)
+        else _unpaired(index, pairing, calls, unpaired_calls)
         for index, step in enumerate(steps)
     )
 
@@ -116,8 +116,10 @@ def not_run(step: CaseStep, reason: str) -> StepVerdict:
     return StepVerdict(step.kind, "not_run", _expected(step), None, reason)
 
 
-def _unpaired(index: int, pairing: Pairing, calls: Mapping[str, int], beyond: Collection[CallKey]) -> StepVerdict:
-    """Return the verdict on a step without a produced one; `beyond` are the calls that are paired with no step."""
+def _unpaired(
+    index: int, pairing: PairedTurn, calls: Mapping[str, int], unpaired_calls: Collection[CallKey]
+) -> StepVerdict:
+    """Return the verdict on a step without a produced one; `unpaired_calls` are produced calls without a step."""
     step = pairing.steps[index]
     if not step.checked or pairing.not_reached:
         return not_run(step, pairing.not_reached or "")
@@ -127,7 +129,7 @@ def _unpaired(index: int, pairing: Pairing, calls: Mapping[str, int], beyond: Co
     if step.kind == "answer":
         is_given = any(produced.kind == "answer" for produced in pairing.produced)
         reason = "the answer came out of order" if is_given else "no answer was given"
-    elif arguments_key(step) in beyond:
+    elif arguments_key(step) in unpaired_calls:
         reason = f"{step.name} was called out of order"
     elif count := calls[step.name]:
         times = "once" if count == 1 else f"{count} times"

@@ -55,11 +55,11 @@ def compare_facts(recorded: str, produced: str, sources: Sources, *, with_users_
         for value in bound
     ]
     lost = tuple(value.spelling for value, here in zip(bound, repeated, strict=True) if not here)
-    gone = frozenset(lost)
-    had = sources.reader.values(recorded)
-    before, resolved = Forms(had), Forms(map(sources.resolved, had))
+    lost_spellings = frozenset(lost)
+    recorded_values = sources.reader.values(recorded)
+    before, resolved = Forms(recorded_values), Forms(map(sources.resolved, recorded_values))
     added = (value for value in produced_values if not _was_recorded(value, before, resolved, sources))
-    others = _Others(value for value in had if value.spelling not in gone)
+    others = _RecordedForms(value for value in recorded_values if value.spelling not in lost_spellings)
     new = [value for value in added if not _supported(value, others, sources)]
     return Facts(
         tuple(value.spelling for value, here in zip(bound, repeated, strict=True) if here),
@@ -77,10 +77,10 @@ def _was_recorded(value: Value, before: Forms, resolved: Forms, sources: Sources
     """Return True if the recorded text has a value, in its own spelling and as the sources read it."""
     if value not in before or value not in resolved:
         return False
-    return not (_is_share(value) or sources.contradict_zone(value)) or before.spell_out(value)
+    return not (_is_share(value) or sources.has_other_zone(value)) or before.has_exact_detail(value)
 
 
-class _Others:
+class _RecordedForms:
     """The forms of the values of a recorded text, by which a value with a changed unit or order is found."""
 
     def __init__(self, values: Iterable[Value]) -> None:
@@ -90,16 +90,17 @@ class _Others:
             self.readings.add((value.form, value.other))
 
 
-def _supported(value: Value, had: _Others, sources: Sources) -> bool:
+def _supported(value: Value, recorded_values: _RecordedForms, sources: Sources) -> bool:
     """Return True if a source supports a value that the recorded text does not have.
 
-    `had` are the values of that text which are not lost. Where one is the same but for its unit or year, and for a
-    percentage, the source has to have this very one; the day and the month of 03/04 don't change places at all.
+    `recorded_values` are the values that the recorded text and the produced one share. If one of them differs from
+    `value` only in its unit or year, or if `value` is a percentage, the source must have the same unit or year; if it
+    differs in the order of day and month, as 03/04 and 04/03, no source is enough.
     """
-    if value.other and (value.other, value.form) in had.readings:
+    if value.other and (value.other, value.form) in recorded_values.readings:
         return False
-    changed = (value.space, value.form) in had.spaces
-    return sources.support(value, exactly=_is_share(value) or (changed and bool(value.detail)))
+    changed = (value.space, value.form) in recorded_values.spaces
+    return sources.supports(value, exactly=_is_share(value) or (changed and bool(value.detail)))
 
 
 def _is_share(value: Value) -> bool:

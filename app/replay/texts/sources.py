@@ -12,14 +12,14 @@ from typing import Any
 from app.replay.text_reader import TextReader
 from app.replay.texts.background import TextBackground
 from app.replay.texts.names import Names, find_names, names_of, plain_words, words_and_titled
-from app.replay.texts.value_forms import Forms, Lookup
+from app.replay.texts.value_forms import Forms, FormSet
 from app.replay.texts.value_kinds import Value
 from app.replay.texts.values import find_values
 from app.replay.texts.words import NAME_KEYS, NO_NAME_KEYS
 from app.values.storable import decode_json
 from app.values.unicode import nfc
 
-_A_KEY = "type"  # as the key of a key, which is no name
+_NO_NAME_KEY = "type"  # as the key of a key, which is no name
 _LAST_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")  # of `customer_name`, of `customerName`
 _LONG_FRACTION = 5  # digits after the point that only arithmetic produces
 _STEPS_PER_NUMBER = 50
@@ -54,7 +54,7 @@ class Sources:
         self.reader = reader = reader or TextReader()
         texts, lengths = _texts(arguments, reader), set[int]()
         texts += _texts(results, reader, lengths)
-        self._said = Forms(reader.values(user))
+        self._user_forms = Forms(reader.values(user))
         values = [value for text, _ in texts for value in _source_values(text, reader)]
         self._tools = Forms(values)
         background = background or TextBackground(reader)
@@ -65,7 +65,7 @@ class Sources:
         plain |= of_instruction
         self._calls: tuple[Forms, ...] = (self._tools,)
         place = sum(len(earlier._calls) for earlier in before)
-        self._of_calls: tuple[Lookup, ...] = (self._tools,) if pool is None else (pool.with_values(values, place),)
+        self._call_forms: tuple[FormSet, ...] = (self._tools,) if pool is None else (pool.with_values(values, place),)
         for earlier in before:
             names: Names = earlier._names
             reader.budget.spend(
@@ -74,13 +74,13 @@ class Sources:
             )
             self._calls += earlier._calls
             if pool is None:
-                self._of_calls += earlier._of_calls
+                self._call_forms += earlier._call_forms
             lengths |= earlier._lengths
             plain |= earlier._plain
         self._lengths: set[int] = lengths
         self._longest = max(lengths, default=0)
         self._plain: frozenset[str] = frozenset(plain)
-        self._said_words = words_and_titled(user)[0]
+        self._user_words = words_and_titled(user)[0]
         self._names: Names = _names(texts, self._plain)
         for earlier in before:
             self._names = self._names.joined(earlier._names)
@@ -92,7 +92,7 @@ class Sources:
             return value
         either = [replace(value, form=form, other="") for form in (value.form, value.other)]
         self._spend_on_calls()
-        clear = [reading for reading in either if any(forms.holds_clearly(reading) for forms in self._of_calls)]
+        clear = [reading for reading in either if any(forms.has_one_reading(reading) for forms in self._call_forms)]
         return clear[0] if len(clear) == 1 else value
 
     def bound(self, text: str, *, with_users_values: bool) -> list[Value]:
@@ -106,23 +106,23 @@ class Sources:
         named_values = (
             name
             for name in find_names(text, names)
-            if with_users_values or not self._said_words.issuperset(name.form.split())
+            if with_users_values or not self._user_words.issuperset(name.form.split())
         )
         return list({(value.form, value.detail): value for value in (*values, *named_values)}.values())
 
-    def _is_said(self, value: Value) -> bool:
+    def _is_from_user(self, value: Value) -> bool:
         """Return True if a value occurs in the user's message of this turn."""
-        return value in self._said
+        return value in self._user_forms
 
-    def support(self, value: Value, *, exactly: bool = False) -> bool:
+    def supports(self, value: Value, *, exactly: bool = False) -> bool:
         """Return True if a value occurs in any source, or counts the entries of a list there.
 
-        With `exactly` it has to occur with its unit or year: a bare 20 does not support 20%.
+        With `exactly` it has to occur with its unit or year: a bare 20 does not supports 20%.
         """
         self._spend_on_calls()
-        sources = (*self._of_calls, self._said, *self._background)
+        sources = (*self._call_forms, self._user_forms, *self._background)
         if exactly:
-            return any(forms.spell_out(value) for forms in sources)
+            return any(forms.has_exact_detail(value) for forms in sources)
         if any(value in forms for forms in sources):
             return True
         if value.kind == "ordinal":
@@ -134,22 +134,22 @@ class Sources:
             and int(value.form) in self._lengths
         )
 
-    def contradict_zone(self, value: Value) -> bool:
+    def has_other_zone(self, value: Value) -> bool:
         """Return True if what tools got and gave has a time of day in another zone only."""
         if value.kind != "time" or not value.detail:
             return False
         self.reader.budget.spend(1 + len(self._calls) // _LOOKED_UP)
-        return any(forms.contradict(value) for forms in self._calls)
+        return any(forms.has_other_detail(value) for forms in self._calls)
 
     def _binds(self, value: Value, *, with_users_values: bool) -> bool:
-        if self._is_said(value):
+        if self._is_from_user(value):
             return with_users_values
         self._spend_on_calls()
-        return any(value in forms for forms in self._of_calls)
+        return any(value in forms for forms in self._call_forms)
 
     def _spend_on_calls(self) -> None:
         """Count the steps of looking a value up among the calls."""
-        self.reader.budget.spend(1 + len(self._of_calls) // _LOOKED_UP)
+        self.reader.budget.spend(1 + len(self._call_forms) // _LOOKED_UP)
 
 
 def _source_values(leaf: str | float, reader: TextReader) -> Iterable[Value]:
@@ -174,7 +174,7 @@ def _texts(values: Sequence[Any], reader: TextReader, lengths: set[int] | None =
         if isinstance(value, str) and (decoded := json_of(value)) is not None:
             value = decoded
         if isinstance(value, dict):
-            texts += ((nfc(key), _A_KEY) for key in value)
+            texts += ((nfc(key), _NO_NAME_KEY) for key in value)
             pending += ((child, nfc(key)) for key, child in value.items())
         elif isinstance(value, list):
             pending += ((child, name) for child in value)

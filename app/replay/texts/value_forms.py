@@ -10,7 +10,7 @@ from app.replay.texts.value_kinds import Value
 Form = tuple[str, str]  # what kind of form it is, and the form
 
 
-class Lookup:
+class FormSet:
     """Looks values up among forms; `value in forms` is True if one of them means the same."""
 
     def _occurs(self, form: Form) -> bool:
@@ -24,16 +24,16 @@ class Lookup:
     def __contains__(self, value: Value) -> bool:
         return any(self._holds(form, value.detail) for form in _accepted(value))
 
-    def holds_clearly(self, value: Value) -> bool:
+    def has_one_reading(self, value: Value) -> bool:
         """Return True if a value occurs in a form that has one reading."""
         return self._holds((value.space, value.form), value.detail)
 
-    def spell_out(self, value: Value) -> bool:
+    def has_exact_detail(self, value: Value) -> bool:
         """Return True if a value occurs with its exact unit or year."""
         parts = value.detail.split("|")
         return any(self._occurs_with(form, part) for form in _accepted(value) for part in parts)
 
-    def contradict(self, value: Value) -> bool:
+    def has_other_detail(self, value: Value) -> bool:
         """Return True if a value occurs in its form, but always with another detail."""
         return value not in self and replace(value, detail="") in self
 
@@ -43,7 +43,7 @@ class Lookup:
         return any(self._occurs_with(form, part) for part in detail.split("|"))
 
 
-class Forms(Lookup):
+class Forms(FormSet):
     """The forms of many values, and the place of the first text that has each of them."""
 
     def __init__(self, values: Iterable[Value] = ()) -> None:
@@ -83,7 +83,7 @@ class Forms(Lookup):
         return (form, detail) in self._places_with
 
 
-class FormsBefore(Lookup):
+class FormsBefore(FormSet):
     """The forms of the texts before a place; others may be added meanwhile."""
 
     def __init__(self, forms: Forms, place: int) -> None:

@@ -56,7 +56,7 @@ def test_what_each_turn_of_an_unstable_replay_has_is_read_once() -> None:
         results = played(case, *calling(*({"n": n} for n in range(2))))
         return work_by_function(lambda: calibrate(case, FakeDraft(), results))
 
-    name = "replay/attempt_sources:_results_from_elsewhere"
+    name = "replay/attempt_sources:_results_elsewhere"
     assert 0 < work(80)[name] <= 2.2 * work(40)[name]
 
 

@@ -199,8 +199,8 @@ def test_a_call_that_reads_may_be_simulated_and_one_that_writes_is_not() -> None
 
     require_usable({"run": tool})
 
-    assert tool.called_with(READING).missing("error") == "simulate"
-    assert tool.called_with(CHANGING).missing("error") == "error"
+    assert tool.called_with(READING).if_unanswered("error") == "simulate"
+    assert tool.called_with(CHANGING).if_unanswered("error") == "error"
 
 
 def test_writes_may_not_be_called_more_often_and_reads_may() -> None:
@@ -212,13 +212,13 @@ def test_writes_may_not_be_called_more_often_and_reads_may() -> None:
 def test_a_write_is_never_answered_with_another_call_s_result_or_an_imagined_one() -> None:
     write, read = (resolve(name, ToolRules(), None, None) for name in ("pay", "get"))
 
-    assert [write.missing(each) for each in ("nearest", "simulate", "stop", "static")] == [
+    assert [write.if_unanswered(each) for each in ("nearest", "simulate", "stop", "static")] == [
         "error",
         "error",
         "stop",
         "static",
     ]
-    assert read.missing("nearest") == "nearest"
+    assert read.if_unanswered("nearest") == "nearest"
     tools = {"pay": resolve("pay", ToolRules(on_missing="simulate"), None, None)}
     with pytest.raises(Invalid, match=r"tools\.pay\.onMissing: simulate is for tools that read"):
         require_usable(tools)

@@ -30,11 +30,11 @@ from tests.support.world import new_world, running, settings_for
 
 DICTIONARY_BYTES, FACTS_DICTIONARY_BYTES = 16 * 1024, 4 * 1024
 BLOCK_SPANS = 64
-HOW = {
+PARAMETERS_BY_NAME = {
     **{f"level {level}": ZstdCompressionParameters.from_level(level, write_dict_id=False) for level in (3, 6, 9)},
     "level 5, small tables": PARAMETERS,
 }
-"""How Zstandard compresses."""
+"""The ways of compressing that are compared, by the headings of their columns."""
 EXPORTS, CONVERSATIONS = Path("tests/data/otlp"), Path("tests/gate/recordings")
 # Runs of tests/data/otlp by the SDK that exported them, where several runs are of one; all are of one agent.
 TOY = "weather"
@@ -111,8 +111,8 @@ def recorded_facts() -> tuple[list[bytes], list[bytes]]:
     return facts, [text for row in rows for text in row if text]
 
 
-def held_out(recorded: Recorded, source: Source) -> list[bytes]:
-    """Return the bodies of other SDKs and other conversations."""
+def bodies_to_train_for(recorded: Recorded, source: Source) -> list[bytes]:
+    """Return the bodies to train the dictionary with that `source` is measured with: other SDKs and conversations."""
     others = (o for o in recorded if o.sdk != source.sdk and o.conversation != source.conversation)
     return [body for other in others for body in recorded[other]]
 
@@ -122,15 +122,17 @@ def train(bodies: Iterable[bytes], size: int = DICTIONARY_BYTES) -> bytes:
     return zstandard.train_dictionary(size, [*bodies]).as_bytes()
 
 
-def left(bodies: Iterable[bytes], dictionary: bytes = b"", how: ZstdCompressionParameters = PARAMETERS) -> int:
-    """Return the bytes that are left of bodies, each compressed on its own."""
-    known = zstandard.ZstdCompressionDict(dictionary) if dictionary else None
-    compressor = zstandard.ZstdCompressor(dict_data=known, compression_params=how)
+def compressed_size(
+    bodies: Iterable[bytes], dictionary: bytes = b"", how: ZstdCompressionParameters = PARAMETERS
+) -> int:
+    """Return the size of bodies in bytes, after each was compressed separately."""
+    dict_data = zstandard.ZstdCompressionDict(dictionary) if dictionary else None
+    compressor = zstandard.ZstdCompressor(dict_data=dict_data, compression_params=how)
     return sum(len(compressor.compress(body)) for body in bodies)
 
 
 def blocks(bodies: Sequence[bytes]) -> list[bytes]:
-    """Return the bodies in blocks."""
+    """Return the bodies, `BLOCK_SPANS` of them joined to each block."""
     return [b"".join(bodies[start : start + BLOCK_SPANS]) for start in range(0, len(bodies), BLOCK_SPANS)]
 
 
@@ -149,25 +151,26 @@ def main(target: Path | None, target_of_facts: Path | None) -> None:
     made = bodies_of(benchmark_batch(1, 512, start_ns=10**18))
     known = len({source.sdk for source in recorded})
     print(f"{len(bodies)} spans of {known} SDKs, {total // len(bodies)} bytes each; what is left of them:")
-    print(f"{'':40}" + "".join(f"{name:>11}" for name in HOW))
-    _print("without a dictionary", lambda how: left(bodies, how=how) / total)
+    print(f"{'':40}" + "".join(f"{name:>11}" for name in PARAMETERS_BY_NAME))
+    _print("without a dictionary", lambda how: compressed_size(bodies, how=how) / total)
     for size in (DICTIONARY_BYTES // 4, DICTIONARY_BYTES, 4 * DICTIONARY_BYTES):
         trained = train(bodies, size)
-        others = {source: train(held_out(recorded, source), size) for source in recorded}
+        others = {source: train(bodies_to_train_for(recorded, source), size) for source in recorded}
         if target and size == DICTIONARY_BYTES:
             target.write_bytes(trained)
         print(f"by a dictionary of {size} bytes")
-        _print("  that was trained on them", lambda how: left(bodies, trained, how) / total)  # noqa: B023
+        _print("  that was trained on them", lambda how: compressed_size(bodies, trained, how) / total)  # noqa: B023
         _print("  of other SDKs and conversations", lambda how: _sum(recorded, others, how) / total)  # noqa: B023
         _print("  the same, by the turn", lambda how: _sum(recorded, others, how, by_turn) / total)  # noqa: B023
-        _print("  spans of bench/spans.py", lambda how: left(made, trained, how) / sum(map(len, made)))  # noqa: B023
+        _print("  spans of bench/spans.py", lambda how: compressed_size(made, trained, how) / sum(map(len, made)))  # noqa: B023
     _print_facts(target_of_facts)
     sdks = {
         source.sdk: [body for other in recorded if other.sdk == source.sdk for body in recorded[other]]
         for source in recorded
     }
     _print(
-        f"blocks of {BLOCK_SPANS}, no dictionary", lambda how: left(chain(*map(blocks, sdks.values())), how=how) / total
+        f"blocks of {BLOCK_SPANS}, no dictionary",
+        lambda how: compressed_size(chain(*map(blocks, sdks.values())), how=how) / total,
     )
     texts = [batch for source, batch in recordings() if source.conversation != TOY]
     size = sum(len(text.encode()) for text in texts)
@@ -183,7 +186,7 @@ def _print_facts(target: Path | None) -> None:
         target.write_bytes(train(facts + figures, FACTS_DICTIONARY_BYTES))
     trained = train(facts[::2] + figures[::2], FACTS_DICTIONARY_BYTES)
     for name, texts in (("facts of other turns", facts[1::2]), ("figures and calls of other sessions", figures[1::2])):
-        _print(name, lambda how: left(texts, trained, how) / sum(map(len, texts)))  # noqa: B023
+        _print(name, lambda how: compressed_size(texts, trained, how) / sum(map(len, texts)))  # noqa: B023
 
 
 def _sum(
@@ -192,11 +195,11 @@ def _sum(
     how: ZstdCompressionParameters,
     joined: Callable[[list[bytes]], list[bytes]] = list,
 ) -> int:
-    return sum(left(joined(bodies), dictionaries[source], how) for source, bodies in recorded.items())
+    return sum(compressed_size(joined(bodies), dictionaries[source], how) for source, bodies in recorded.items())
 
 
 def _print(name: str, ratio: Callable[[ZstdCompressionParameters], float]) -> None:
-    print(f"{name:40}" + "".join(f"{ratio(how):11.3f}" for how in HOW.values()))
+    print(f"{name:40}" + "".join(f"{ratio(how):11.3f}" for how in PARAMETERS_BY_NAME.values()))
 
 
 if __name__ == "__main__":

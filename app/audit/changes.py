@@ -58,8 +58,8 @@ def denies(language: LanguageWords, sentence: str) -> bool:
     return bool(language.negative_words.search(sentence))
 
 
-def is_line(text: str, sentence: TextPiece) -> bool:
-    """Return True if only the mark of a list item is on the line of a sentence besides it."""
+def fills_its_line(text: str, sentence: TextPiece) -> bool:
+    """Return True if a sentence fills its line, which may begin with the mark of a list item."""
     begin = text.rfind("\n", 0, sentence.begin) + 1
     return not text[begin : sentence.begin].strip("-*• \t") and text[sentence.end : sentence.end + 1] in ("", "\n")
 

@@ -14,7 +14,7 @@ from app.audit.changes import (
     capitalized,
     denies,
     exchangeable,
-    is_line,
+    fills_its_line,
     is_undisclosed,
     other_name,
     other_unit,
@@ -105,7 +105,7 @@ def sentence_dropped(probed: ProbedText, draw: Draw) -> Change | None:
         lost = any(counts.get(value.text) == sum(other.text == value.text for other in values) for value in values[:9])
         warns = probed.language and len(sentence.text.split()) > 3 and denies(probed.language, sentence.text)
         if lost or warns:
-            begin = probed.text.rfind("\n", 0, sentence.begin) + 1 if is_line(probed.text, sentence) else None
+            begin = probed.text.rfind("\n", 0, sentence.begin) + 1 if fills_its_line(probed.text, sentence) else None
             text = probed.text[: sentence.begin if begin is None else begin] + probed.text[sentence.end :].lstrip(" ")
             return Change(text.strip(), sentence.text, "")
     return None

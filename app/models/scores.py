@@ -36,7 +36,7 @@ SESSION_MAX = 10_000
 READ_MAX = 2 * COMMENT_MAX
 """Characters that are read of a comment: masking may make it longer, and earlier releases stored it whole."""
 BRIEF, WHOLE_MAX = 800, 200
-"""Bytes that are read of each comment of a session, and the comments of a session that are read beyond them."""
+"""Bytes that are first read of each comment of a session, and how many longer comments are then read whole."""
 
 THUMBS = "thumbs"
 """The name of the score that a person gives on a session's page: true for good, false for bad."""
@@ -249,11 +249,11 @@ def scores_of(
 ) -> list[ScoreRow]:
     """List the scores of traces, their spans and a session, in the order of their times, at most SESSION_MAX.
 
-    Of the comments of more than BRIEF bytes the first WHOLE_MAX are read on, and the others end with `…`.
+    The first WHOLE_MAX comments that are longer than BRIEF bytes are read whole; the others are cut, and end with `…`.
     """
-    rows = _some(connection, no_index(_C.project_id) == project_id, _C.session_key == session_key)
+    rows = _with_cut_comments(connection, no_index(_C.project_id) == project_id, _C.session_key == session_key)
     for piece in queries.pieces(trace_ids):
-        rows += _some(connection, _C.project_id == project_id, _C.trace_id.in_(piece))
+        rows += _with_cut_comments(connection, _C.project_id == project_id, _C.trace_id.in_(piece))
         rows = sorted(rows, key=lambda row: row[0].time_ns)[:SESSION_MAX]
     long = [score.digest for score, is_cut in rows if is_cut]
     whole = find_all(connection, project_id=project_id, digests=long[:WHOLE_MAX])
@@ -263,7 +263,7 @@ def scores_of(
     ]
 
 
-def _some(connection: Connection, *conditions: ColumnElement[bool]) -> list[tuple[ScoreRow, bool]]:
-    """List scores, each with whether its comment is cut."""
+def _with_cut_comments(connection: Connection, *conditions: ColumnElement[bool]) -> list[tuple[ScoreRow, bool]]:
+    """List scores with the first BRIEF bytes of their comments, each with whether its comment is longer."""
     statement = select(*_BRIEF, _SIZE > BRIEF).where(*conditions).order_by(_C.time_ns, _C.id).limit(SESSION_MAX)
     return [(ScoreRow(*row), bool(is_cut)) for *row, is_cut in connection.execute(statement)]

@@ -160,9 +160,10 @@ def checked_span(
     resource: ResourceAttributes = NO_RESOURCE,
     prompt_id: int | None,
 ) -> Span:
-    """Return the checked span: `values` are its attributes, `kept` are the same in the form that the span keeps.
+    """Return the span of a wire span; raises BadSpan if it has no id, name or start time.
 
-    Raises BadSpan if the span lacks something that storing needs.
+    `values` are its attributes, to be read now. `kept` are the same attributes as the span will hold them: those of a
+    large batch don't stay in memory.
     """
     trace_id, span_id = _checked_ids(wire, ids)
     if not wire.name:

@@ -31,8 +31,8 @@ from app.schemas.base import BoundedList, StrictBoolean, StrictSchema, Text
 from app.schemas.faults import VARIANT
 from app.schemas.json_schemas import check_values
 from app.schemas.placeholders import Selections
-from app.services.replays import doubts
 from app.services.replays.case_commands import CaseChange, WrittenCase
+from app.services.replays.mistake_signs import MistakeSign
 from app.services.replays.stored_cases import NAME_MAX
 from app.values.regex import CLASSES_MAX, NEW_PATTERNS_STEPS
 
@@ -250,7 +250,7 @@ class TestCases(AnswerSchema):
 class DoubtSchema(AnswerSchema):
     """A sign that the session went wrong. `turn` and `step` count from 0; null means the whole session or turn."""
 
-    row = fields_of(doubts.Doubt, "kind", "turn", "step", "message")
+    row = fields_of(MistakeSign, "kind", "turn", "step", "message")
 
 
 class TestCaseProposalSchema(AnswerSchema):

@@ -12,7 +12,7 @@ from marshmallow import fields, missing, validate
 from app.schemas.answer import AnswerSchema, boolean, choice, fields_of, integer, many, number, one, text
 from app.schemas.base import Day, StrictSchema, Text
 from app.schemas.usage import OfDays, days_of
-from app.services.insight.findings import Insight
+from app.services.insight.insights import Insight
 from app.services.insight.service import GROUPS, GroupBy, InsightFilter, VersionComparison
 from app.sessions.facts import MAX_NAME
 from app.sessions.figures import Figures

@@ -19,8 +19,8 @@ def divided(spans: Sequence[TurnSpan]) -> list[list[TurnSpan]]:
 
     Spans are in the order of their start, with their copies marked.
     """
-    around = first_end_and_last_start(spans)
-    if around is None or around[0] > around[1]:
+    bounds = first_end_and_last_start(spans)
+    if bounds is None or bounds[0] > bounds[1]:
         return [list(spans)]
     later = {chat.span_id for chat in _asked_later(spans)}
     parts: list[list[TurnSpan]] = [[]]
@@ -84,8 +84,8 @@ def _asked_later(spans: Sequence[TurnSpan]) -> Iterator[TurnSpan]:
     for chat in chats:
         messages = chat.inputs or ()
         question, agent = last_user_text(messages), _agent_around(chat.full.parent_span_id, tree, known)
-        is_elsewhere = agent is None or agent != asker
-        if asked is not None and question != asked and is_elsewhere and _was_asked(asked, messages):
+        is_of_other_agent = agent is None or agent != asker
+        if asked is not None and question != asked and is_of_other_agent and _was_asked(asked, messages):
             yield chat
         asked, asker = question or asked, agent or ""
 

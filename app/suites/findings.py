@@ -145,8 +145,8 @@ def grouped(
     ]
     topics = {common.value for of_problem in kept.values() for common in of_problem if common.kind == "topic"}
     everywhere = Counter[int]()
-    for had in features:
-        everywhere.update(had)
+    for feature_numbers in features:
+        everywhere.update(feature_numbers)
     words = [
         {numbers.of(Feature("topic", word)) for word in topics.intersection(sample.scored.fingerprint.words)}
         for sample in samples
@@ -205,9 +205,9 @@ def _compared(
     if problem.problem != "failed_tool":
         return everywhere, len(samples)
     counts, total = Counter[int](), 0
-    for sample, had in zip(samples, features, strict=True):
+    for sample, feature_numbers in zip(samples, features, strict=True):
         if problem.value in sample.scored.fingerprint.tools:
-            counts.update(had)
+            counts.update(feature_numbers)
             total += 1
     return counts, total
 
@@ -219,12 +219,12 @@ def _distinguishing(
 
     Features are counted by their numbers, of which `features` are the names.
     """
-    own = Counter[int]()
-    for had in members:
-        own.update(had)
+    counts_of_members = Counter[int]()
+    for feature_numbers in members:
+        counts_of_members.update(feature_numbers)
     least = max(SPLIT_MIN, SPLIT_SHARE * len(members))
     best: tuple[float, Feature] | None = None
-    for number, count in own.items():
+    for number, count in counts_of_members.items():
         lift = (count / len(members)) / (counts[number] / total)
         if count < least or lift < LIFT_MIN:
             continue

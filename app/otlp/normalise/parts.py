@@ -19,10 +19,10 @@ _TEXT = (*_PLAIN, "refusal", "message")
 REASONING = ("reasoning", "thinking", "thought", "summary_text", "reasoning_text", "redacted_thinking")
 _TEXT_KEYS = ("content", "text", "thinking", "reasoning", "refusal")
 # The types of parts that are enough to know a list of them in a text.
-_KNOWN = frozenset({*_TEXT, *REASONING, *CALL_KINDS, *RESPONSE_KINDS, "image", "image_url", "file"})
+_PART_TYPES = frozenset({*_TEXT, *REASONING, *CALL_KINDS, *RESPONSE_KINDS, "image", "image_url", "file"})
 # What Bedrock and Gemini write next to texts: an object without a type, with one of these as its only key.
-_BLOCKS = MEDIA_KEYS | {"cachePoint", "citationsContent", "guardContent", "reasoningContent", "searchResult"}
-_OF_MODELS = frozenset({*REASONING, *CALL_KINDS})
+_VENDOR_KEYS = MEDIA_KEYS | {"cachePoint", "citationsContent", "guardContent", "reasoningContent", "searchResult"}
+_MODEL_PART_TYPES = frozenset({*REASONING, *CALL_KINDS})
 _WRAPPERS = CALL_WRAPPERS | RESPONSE_WRAPPERS
 
 
@@ -93,7 +93,7 @@ def _parts_in_text(text: str) -> Any:
 
 def _has_calls(parts: Any) -> bool:
     return isinstance(parts, list) and any(
-        isinstance(part, dict) and (kind_of(part) in _OF_MODELS or any(key in part for key in CALL_WRAPPERS))
+        isinstance(part, dict) and (kind_of(part) in _MODEL_PART_TYPES or any(key in part for key in CALL_WRAPPERS))
         for part in parts
     )
 
@@ -102,7 +102,7 @@ def _are_parts(parts: list[Any]) -> bool:
     """Return whether these are certainly parts: all of known types, or one that no person types among others."""
     if not parts or not all(isinstance(part, dict) for part in parts):
         return False
-    if all(kind_of(part) in _KNOWN for part in parts):
+    if all(kind_of(part) in _PART_TYPES for part in parts):
         return True
     return any(map(_is_certain, parts)) and all(kind_of(part) or _is_certain(part) or _is_block(part) for part in parts)
 
@@ -115,7 +115,7 @@ def _is_certain(part: dict[str, Any]) -> bool:
 
 
 def _is_block(part: dict[str, Any]) -> bool:
-    return len(part) == 1 and any(isinstance(part.get(key), dict) for key in _BLOCKS & part.keys())
+    return len(part) == 1 and any(isinstance(part.get(key), dict) for key in _VENDOR_KEYS & part.keys())
 
 
 def _read_part(part: Any, parts: ContentParts) -> None:

@@ -22,8 +22,8 @@ def score_row(
     waiting_since: int | None = None,
 ) -> NewScore:
     """Return the row of an evaluation; equal span, name and time give the same digest."""
-    told_apart = b"".join((*key, time_ns.to_bytes(8), evaluation.name.encode()))
-    digest = blake2b(told_apart, digest_size=16, person=SOURCE.encode()).digest()
+    identity = b"".join((*key, time_ns.to_bytes(8), evaluation.name.encode()))
+    digest = blake2b(identity, digest_size=16, person=SOURCE.encode()).digest()
     fields = (evaluation.name, evaluation.value, evaluation.label, evaluation.comment)
     return (project_id, digest, prompt_id, *key, time_ns, *fields, SOURCE, waiting_since)
 

@@ -1,4 +1,4 @@
-"""Joins turns of which each names, as its conversation, the response id of the turn before it."""
+"""Joins the turns of a conversation of which each request names, as its id, the response id of the turn before."""
 
 from __future__ import annotations
 
@@ -48,15 +48,18 @@ class TurnJoiner:
         if not earlier:
             return
         with self.database.read() as connection:
-            began = {**_continued(connection, project_id, earlier), **_answered(connection, project_id, later)}
+            starts = {
+                **_answers_with_later_turns(connection, project_id, earlier),
+                **_answers_of_earlier_turns(connection, project_id, later),
+            }
         # In the order of a conversation, so that a turn is hardly ever moved twice.
-        answers = sorted(began, key=lambda answer: (began[answer], answer))
+        answers = sorted(starts, key=lambda answer: (starts[answer], answer))
         waiting = [*queries.pieces(answers, ANSWERS_AT_ONCE)][::-1]
-        left = BATCH_TURNS_MAX
-        while waiting and left > 0:
+        turns_left = BATCH_TURNS_MAX
+        while waiting and turns_left > 0:
             piece = waiting.pop()
             locked = self.database.retrying(partial(_join, project_id=project_id, now=self.now, answers=piece))
-            left -= locked
+            turns_left -= locked
             if locked > TURNS_MAX and len(piece) > 1:
                 # Nothing was moved: the sessions of half of the answers may have few enough turns.
                 half = len(piece) // 2
@@ -73,15 +76,15 @@ def _may_follow(facts: TurnFacts) -> bool:
     return len(conversation) == len(response) or conversation[:PREFIX_CHARACTERS] == response[:PREFIX_CHARACTERS]
 
 
-def _answered(connection: Connection, project_id: int, parts: Sequence[TurnPart]) -> dict[Answer, int]:
-    """Return the answers that the turns name as their conversations, with the starts of their turns."""
+def _answers_of_earlier_turns(connection: Connection, project_id: int, parts: Sequence[TurnPart]) -> dict[Answer, int]:
+    """Return the answers of stored turns that `parts` follow, with the start of each answer's turn in nanoseconds."""
     named = {(part.prompt_id, part.facts.conversation[1]) for part in parts if part.facts.conversation}
-    answered = turns.first_with_responses(connection, project_id=project_id, responses=named)
-    return {answer: first.start_ns for answer, first in answered.items()}
+    earlier = turns.first_with_responses(connection, project_id=project_id, responses=named)
+    return {answer: first.start_ns for answer, first in earlier.items()}
 
 
-def _continued(connection: Connection, project_id: int, parts: Sequence[TurnPart]) -> dict[Answer, int]:
-    """Return the answers of the turns that others name as their conversations, with the starts of their turns."""
+def _answers_with_later_turns(connection: Connection, project_id: int, parts: Sequence[TurnPart]) -> dict[Answer, int]:
+    """Return the answers of `parts` that stored turns follow, with the start of each answer's turn in nanoseconds."""
     answers = {
         conversation_key(part.prompt_id, part.facts.response[1]): ((part.prompt_id, part.facts.response[1]), part)
         for part in parts
@@ -96,8 +99,8 @@ def _join(connection: Connection, *, project_id: int, now: Now, answers: Sequenc
 
     Returns how many of their turns were locked.
     """
-    answered = turns.first_with_responses(connection, project_id=project_id, responses=answers)
-    session_of = {conversation_key(*answer): first.session_key for answer, first in answered.items()}
+    earlier = turns.first_with_responses(connection, project_id=project_id, responses=answers)
+    session_of = {conversation_key(*answer): first.session_key for answer, first in earlier.items()}
     rows = turns.lock_of_sessions(
         connection, project_id=project_id, session_keys=session_of.keys(), limit=TURNS_MAX + 1
     )

@@ -17,7 +17,7 @@ from app.models import insight, insight_sources, prompt_versions, usage
 from app.models.insight_sources import RecentRun, RecentScore, ReplayCount
 from app.models.prompts import PromptHead
 from app.models.usage import Spent, UsageFilter
-from app.services.insight.findings import Insight, added_up, findings
+from app.services.insight.insights import Insight, added_up, findings
 from app.services.prompts.reader import PromptReader
 from app.sessions.figures import Figures, FiguresSum
 

@@ -1,4 +1,4 @@
-"""Chooses a model in the place of one that an agent was recorded with, and that no prompt can use here."""
+"""Chooses a usable model instead of the recorded model of an agent, where that cannot be used."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ _FAMILIES = {"chatgpt": "gpt", "o": "gpt"}
 def substitute(
     name: str, models: Sequence[LanguageModel], credentials: Mapping[str, str], *, other_vendors: bool
 ) -> LanguageModel | None:
-    """Return the usable model that is nearest to `name`; None if none is near enough.
+    """Return the usable model that is most like `name`, None if there is none.
 
-    `credentials` maps the vendors that have a credential to its base URL, "" for the vendor's own address. The nearest
-    is the same model under its plain name, else one of the same family. With `other_vendors`, it may also be a model
-    of the only vendor that has a credential, unless that credential is for another server: what a server of one's own
-    offers is unknown.
+    That is the same model under its plain name, or else one of the same family, such as GPT, if its vendor has a
+    credential. With `other_vendors`, and if only one vendor has a credential, it may be any model of that vendor; but
+    not if the credential is for a server of another address, which may have other models.
+
+    `credentials` maps each vendor that has a credential to its base URL, "" for the vendor's own address.
     """
     usable = [model for model in models if model.usable and model.vendor != "BUILTIN"]
     by_key = {key_of(model.name): model for model in reversed(usable)}

@@ -38,7 +38,7 @@ from app.services.prompts.content import PromptContent, parse_config
 from app.services.prompts.reader import PromptReader
 from app.services.replays.case_commands import CaseChange, WrittenCase
 from app.services.replays.case_store import CaseStore
-from app.services.replays.doubts import doubts_of
+from app.services.replays.mistake_signs import mistake_signs
 from app.services.replays.proposals import CaseProposal, chosen_turns, with_instruction_gaps
 from app.services.replays.stored_cases import NAME_MAX, columns, title
 from app.services.sessions.instructions import with_selections
@@ -97,7 +97,7 @@ class TestCaseService:
             case = case_from_turns(chosen, assertion, tools, derive_tools=derive)
             case = with_instruction_gaps(case, chosen, partial(self._rendered, head))
             name = title(opening, f"Session {session_id[:8]}")
-            return CaseProposal(head, name, case, tools, count - len(chosen), doubts_of(session))
+            return CaseProposal(head, name, case, tools, count - len(chosen), mistake_signs(session))
 
     def names(self, *, project_id: int, ids: Collection[int]) -> dict[int, str]:
         """Return the names of the existing test cases, by id."""

@@ -17,7 +17,7 @@ from app.replay.case_limits import SPANS_MAX, STEPS_MAX, TURNS_MAX, fitting_turn
 from app.replay.cases import shown_document
 from app.replay.fidelity import MISSING_MAX
 from app.replay.types import Fidelity, Missing, TestCase
-from app.services.replays.doubts import Doubt
+from app.services.replays.mistake_signs import MistakeSign
 from app.services.sessions import reading
 from app.sessions.types import Turn
 
@@ -41,7 +41,7 @@ class CaseProposal:
     tools: Sequence[ToolDefinition]
     # The number of turns at the end of the session that the test case leaves out.
     turns_left_out: int = 0
-    doubts: Sequence[Doubt] = ()
+    doubts: Sequence[MistakeSign] = ()
     part_of: str | None = None
 
     @property

@@ -49,7 +49,7 @@ def columns_of_targets(
     Raises `NotFound` for a session, prompt or run that the project does not have. The message begins with `path`, with
     `{}` replaced by the target's index.
     """
-    known = _Known(
+    found = _FoundTargets(
         prompt_of_run=_prompts_of_runs(connection, project_id, targets),
         prompt_ids=_prompt_ids(connection, project_id, targets),
         columns_of_session=_columns_of_sessions(connection, project_id, targets),
@@ -58,14 +58,14 @@ def columns_of_targets(
     columns = []
     for index, target in enumerate(targets):
         try:
-            columns.append(known.columns(target))
+            columns.append(found.columns(target))
         except NotFound as error:
             raise NotFound(f"{path.format(index)}{error}") from error
     return columns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Known:
+class _FoundTargets:
     """The sessions, prompts and runs of the project that targets name."""
 
     prompt_of_run: Mapping[int, int]

@@ -33,7 +33,7 @@ from app.models.findings import FindingState
 from app.models.organizations import Member
 from app.models.prompts import require_head
 from app.models.queries import insert_row, update_rows
-from app.services.replays.doubts import LOW_SCORE
+from app.services.replays.mistake_signs import LOW_SCORE
 from app.services.suites.coverage import experiments_of
 from app.services.suites.known_findings import KNOWN_MAX, FindingKeeper, SeenFinding, make_room
 from app.services.suites.prompt_findings import DecidedFindings, FindingList, FindingView, PromptFinding, finding_of

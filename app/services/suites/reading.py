@@ -20,7 +20,7 @@ from app.models import session_samples
 from app.models.session_samples import SampleRow
 from app.replay.effects import resolve
 from app.replay.types import ToolRules
-from app.services.replays.doubts import LOW_SCORE
+from app.services.replays.mistake_signs import LOW_SCORE
 from app.services.sessions.reading import LargeReads
 from app.suites.features import Effects, ScoredFingerprint
 from app.suites.fingerprints import load

@@ -45,15 +45,20 @@ class SessionTestCase(PromptPage):
     multipart = True
 
     def get(self, visit: Visit, session_id: str) -> Reply:
-        return self._shown(visit, session_id, self._proposal(visit, session_id))
+        return self._page(visit, session_id, self._proposal(visit, session_id))
 
     def _proposal(self, visit: Visit, session_id: str) -> CaseProposal:
         return self.services.test_cases.beginning(project_id=visit.project_id, session_id=session_id)
 
-    def _shown(self, visit: Visit, session_id: str, proposal: CaseProposal, doubted: TestCase | None = None) -> Reply:
-        """Return the page. With a `doubted` test case it lists what this demands, and asks for a confirmation."""
+    def _page(
+        self, visit: Visit, session_id: str, proposal: CaseProposal, unconfirmed: TestCase | None = None
+    ) -> Reply:
+        """Return the form.
+
+        With `unconfirmed`, the test case as the user filled it in, it lists its demands, and asks to confirm them.
+        """
         if not any(turn.steps for turn in proposal.case.turns):
-            return self._nothing(visit, proposal.head, session_id)
+            return self._without_steps(visit, proposal.head, session_id)
         fields = fields_of(proposal.name, proposal.case, tools_of(proposal.case, proposal.tools))
         return show(
             "test_case.html",
@@ -65,12 +70,12 @@ class SessionTestCase(PromptPage):
             replays=[],
             troubled=[],
             doubts=proposal.doubts,
-            demands=demands(doubted) if doubted else [],
+            demands=demands(unconfirmed) if unconfirmed else [],
             **_form(visit, proposal.case, proposal.tools, fields),
         )
 
-    def _nothing(self, visit: Visit, head: PromptHead, session_id: str) -> Reply:
-        """Return a page that explains why no test case can be made from the session."""
+    def _without_steps(self, visit: Visit, head: PromptHead, session_id: str) -> Reply:
+        """Return the page for a session without steps, which explains why it can become no test case."""
         part = self.services.session_parts.part(project_id=visit.project_id, session_id=session_id)
         failures = [entry for turn in part.session.turns for entry, _ in conversation(turn) if entry.kind == "error"]
         spans = part.outlines[0].span_count if part.outlines else 0
@@ -80,20 +85,20 @@ class SessionTestCase(PromptPage):
     def post(self, visit: Visit, session_id: str) -> Reply:
         proposal = self._proposal(visit, session_id)
         if "open" in visit.form.fields:
-            return self._shown(visit, session_id, proposal)
+            return self._page(visit, session_id, proposal)
         try:
-            return self._made(visit, session_id, proposal)
+            return self._create(visit, session_id, proposal)
         except Invalid as error:  # shown without reading the session again
-            reply = self._shown(replace(visit, problem=error), session_id, proposal)
+            reply = self._page(replace(visit, problem=error), session_id, proposal)
             return replace(reply, problem=error) if isinstance(reply, ShownPage) else reply
 
-    def _made(self, visit: Visit, session_id: str, proposal: CaseProposal) -> Reply:
+    def _create(self, visit: Visit, session_id: str, proposal: CaseProposal) -> Reply:
         shown = fields_of(proposal.name, proposal.case, tools_of(proposal.case, proposal.tools))
         body = _body(visit.form, shown, proposal.case)
         change = load(CaseChangeSchema(), body)
         corrected = any("user" not in correction for correction in body.get("corrections", ()))
         if proposal.doubts and not corrected and not visit.form.flag("as_recorded"):
-            return self._shown(visit, session_id, proposal, change_case(proposal.case, change.changes))
+            return self._page(visit, session_id, proposal, change_case(proposal.case, change.changes))
         row = self.services.test_cases.from_proposal(proposal, session_id=session_id, change=change, actor=visit.actor)
         self.container.effects_delivery.send(row)
         return Redirect(f"{visit.base}/test-cases/{row.id}", _notice(body))

@@ -102,38 +102,38 @@ def _extent(row: TestCaseRow) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class BegunCase:
-    """The fields of a test case by hand; `values` are the names of the placeholders' values, by key.
+class PrefilledCase:
+    """What the form for a new test case is filled in with: turns, and the names of the placeholders' values by key.
 
-    `run_id` is the run that they come from, `lacks` the reasons why they are not all of it, each a sentence.
+    `run_id` is the run that this comes from. `gaps` are sentences for the user about what of the run is left out.
     """
 
     turns: Sequence[Mapping[str, str]]
     values: Mapping[str, str | None]
     run_id: int | None = None
-    lacks: Sequence[str] = ()
+    gaps: Sequence[str] = ()
 
 
-def _begun_from(run: RunRow) -> BegunCase:
+def _prefilled_from(run: RunRow) -> PrefilledCase:
     """Return the question of a run, and its answer if that is whole and answers only this question."""
-    lacks = []
+    gaps = []
     whole = run.status == "done" and bool(run.answer)
     if not run.finished:
-        lacks.append("The run has not ended, so it has no answer yet.")
+        gaps.append("The run has not ended, so it has no answer yet.")
     elif run.status == "cancelled":
-        lacks.append("The run was cancelled, so it has no whole answer.")
+        gaps.append("The run was cancelled, so it has no whole answer.")
     elif run.status == "failed":
-        lacks.append("The run failed, so it has no answer.")
+        gaps.append("The run failed, so it has no answer.")
     elif not run.answer:
-        lacks.append("The model answered with no text.")
+        gaps.append("The model answered with no text.")
     if run.request.history:
-        lacks.append("The question continues a conversation, which this form leaves out: add its turns.")
+        gaps.append("The question continues a conversation, which this form leaves out: add its turns.")
     if run.request.files:
-        lacks.append("The question had files, and a test case has none.")
+        gaps.append("The question had files, and a test case has none.")
     if not whole:
-        lacks.append("Write the answer that you expect.")
+        gaps.append("Write the answer that you expect.")
     turn = {"question": run.question, "expectedAnswer": (run.answer or "") if whole else ""}
-    return BegunCase([turn], run.request.resolved, run.id, lacks)
+    return PrefilledCase([turn], run.request.resolved, run.id, gaps)
 
 
 class WriteTestCase(PromptPage):
@@ -146,26 +146,26 @@ class WriteTestCase(PromptPage):
     refusals = (Invalid,)
 
     def get(self, visit: Visit, prompt_id: int) -> Reply:
-        begun = self._begun(visit, prompt_id)
-        if isinstance(begun, Redirect):
-            return begun
+        prefilled = self._prefilled(visit, prompt_id)
+        if isinstance(prefilled, Redirect):
+            return prefilled
         content = self.services.prompts.content(project_id=visit.project_id, prompt_id=prompt_id, productive=False)
         choices = [
             (placeholder.key, [("", "Default value"), *((value.name, value.name) for value in placeholder.values)])
             for placeholder in content.placeholders
         ]
-        return show("test_case_new.html", content=content, choices=choices, begun=begun)
+        return show("test_case_new.html", content=content, choices=choices, prefilled=prefilled)
 
-    def _begun(self, visit: Visit, prompt_id: int) -> BegunCase | Redirect:
+    def _prefilled(self, visit: Visit, prompt_id: int) -> PrefilledCase | Redirect:
         """Return the form's first values, or a redirect to the form of the prompt that made the run."""
         run_id = visit.identifier("run")
         if visit.form.fields or run_id is None:
             more = [{"question": "", "expectedAnswer": ""}] if visit.form.flag("more") else []
-            return BegunCase([*written_turns(visit.form), *more][:TURNS_MAX], visit.form.selections())
+            return PrefilledCase([*written_turns(visit.form), *more][:TURNS_MAX], visit.form.selections())
         run = self.services.runs.get(project_id=visit.project_id, run_id=run_id)
         if run.prompt_id != prompt_id:
             return Redirect(f"{visit.base}/prompts/{run.prompt_id}/test-cases/new?run={run_id}")
-        return _begun_from(run)
+        return _prefilled_from(run)
 
     def post(self, visit: Visit, prompt_id: int) -> Reply:
         if visit.form.flag("more"):

@@ -12,7 +12,7 @@ from reprise_formats.insight import figure
 
 from app.errors import Invalid
 from app.experiments.comparison import Finding
-from app.services.insight.findings import Insight
+from app.services.insight.insights import Insight
 from app.services.insight.service import GroupBy, InsightFilter, VersionComparison, comparison_of
 from app.sessions.figures import Figures
 from app.web.charts import Interval, intervals

@@ -27,14 +27,14 @@ from app.services.experiments.findings import Findings, Summary, findings_of, pr
 from app.services.experiments.guard_plan import MapParameters, MapPlan, PlannedMutant, ReplayedMap
 from app.services.experiments.plan import CANDIDATE, PlannedCandidate, Repeats, Series
 from app.services.experiments.replayed_experiment import ReplayedExperiment, WantedReplay
-from app.services.insight.findings import Insight, added_up, findings
+from app.services.insight.insights import Insight, added_up, findings
 from app.services.masking.rules import MessageMasking
 from app.services.prompts.agent_splits import AgentSplitter, agent_names
 from app.services.prompts.content import PromptContent, commit_hash, without_defaults
 from app.services.prompts.splits import labels_by_hash
 from app.services.replays import masking
-from app.services.replays.doubts import doubts_of
 from app.services.replays.masking import masked_replay
+from app.services.replays.mistake_signs import mistake_signs
 from app.services.replays.proposals import with_instruction_gaps
 from app.services.replays.stored_cases import columns, title
 from app.services.runs.request import conversation_after, freeze_request, history_of
@@ -173,7 +173,7 @@ def session(size: int) -> Work:
     def work() -> None:
         for listed in (turns, (wide,)):
             shown = Session("s", 1, None, listed, scores)
-            assert doubts_of(shown)
+            assert mistake_signs(shown)
             assert [shown.usage, shown.bill, shown.duration_ms, shown.first_token_ms]
             with_instruction_gaps(case, listed, lambda version, values: "a  b")
         columns(case)

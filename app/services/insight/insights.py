@@ -1,4 +1,4 @@
-"""The figures of a group of sessions, runs, replays and scores; two groups are compared by them."""
+"""Insights: the figures of a group of sessions, runs, replays and scores, and what is found by comparing two groups."""
 
 from __future__ import annotations
 

@@ -52,6 +52,12 @@ CONVERSATION_KEYS = (
     "microsoft.session.id",
     "fastaiagent.thread.id",
     "cloudflare.agents.session.id",
+    "ai.observability.conversation_id",
+    "mirascope.ops.session.id",
+    "rhesis.conversation.id",
+    "ag.session.id",
+    "scope.agentic.session",
+    "openai_agents.group_id",
 )
 """The best first: it counts wherever in a trace it is."""
 USER_KEYS = (

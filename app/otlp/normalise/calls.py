@@ -31,9 +31,9 @@ _CODE = ("executableCode", "executable_code")
 CALL_WRAPPERS = frozenset({*_WRAPPERS, *_CODE, "server_tool_call"})
 # Kinds that end with "_call", but do not name a tool.
 _GENERIC = ("tool_call", "function_call", "custom_tool_call", "server_tool_call", "mcp_call")
-NAMES = ("name", "toolName", "tool_name")
-_ARGUMENTS = ("arguments", "args", "input", "parameters")
-_ID = ("id", "callId", "toolCallId", "tool_call_id", "call_id", "toolUseId", "ref")
+NAMES = ("name", "toolName", "tool_name", "tool_function")
+_ARGUMENTS = ("arguments", "args", "input", "parameters", "tool_arguments")
+_ID = ("id", "callId", "toolCallId", "tool_call_id", "call_id", "toolUseId", "tool_id", "ref")
 _APPROVALS = frozenset({"mcp_approval_request", "mcp_approval_response"})
 _OBJECT_IN_BASE64 = ("ey", "e3", "ew")
 """The beginnings of a JSON object in base64."""
@@ -86,7 +86,8 @@ def _hosted_call(part: dict[str, Any], inner: dict[str, Any]) -> ToolCall | None
 
 def _call(fields: dict[str, Any]) -> ToolCall | None:
     kind = kind_of(fields) or ""
-    name = _first(fields, NAMES) or _name_in(kind)
+    # Ax writes only the name as `function`.
+    name = _first(fields, (*NAMES, "function")) or _name_in(kind)
     if not isinstance(name, str) or not name:
         return None
     arguments = _first(fields, _ARGUMENTS)

@@ -332,7 +332,7 @@ def _asking(messages: list[NormalisedMessage]) -> list[NormalisedMessage]:
 
 
 def _calls(item: dict[str, Any]) -> list[Any]:
-    calls = item.get("tool_calls") or item.get("toolCalls")
+    calls = item.get("tool_calls") or item.get("toolCalls") or item.get("function_calls")
     if not calls and isinstance(item.get("additional_kwargs"), dict):
         calls = item["additional_kwargs"].get("tool_calls")
     if not calls and item.get("function_call"):

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from app.chat import ToolCall
 from app.otlp.normalise.calls import read_call
 from app.otlp.normalise.messages import read_messages
 from app.otlp.normalise.responses import read_response
@@ -157,3 +158,9 @@ def test_messages_that_were_encoded_within_json_are_read(value: Any) -> None:
 @pytest.mark.parametrize("text", ['{"a": 1}', "[1, 2]", '{"role": "admin", "content": 5}', '["user"]', "Hi"])
 def test_texts_in_a_list_that_are_no_messages_stay_texts(text: str) -> None:
     assert [message.text for message in read_messages([text]) or ()] == [text]
+
+
+def test_a_function_may_be_only_a_name() -> None:
+    asked = {"id": "c1", "type": "function", "function": "look", "arguments": '{"a": 1}'}
+
+    assert read_call(asked) == ToolCall("c1", "look", {"a": 1})

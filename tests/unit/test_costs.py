@@ -19,7 +19,7 @@ import pytest
 from app.chat import Tokens
 from app.otlp.logs import decode_logs
 from app.otlp.masking import Masking, Rule
-from app.otlp.normalise.numbered import gather
+from app.otlp.normalise.spread import gather
 from app.otlp.normalise.toolio import recorded_arguments, result_in_block
 from app.prices.book import NO_PRICES
 from app.prices.types import CalledModel, total

@@ -11,6 +11,7 @@ from app.chat import ToolCall
 from app.errors import MALFORMED_DATA
 from app.otlp.names import RESPONSE_ID, id_of
 from app.otlp.normalise.convention import AGENTS, CHAT, FETCH, PIPELINES, TOOL, Convention, Event, SpanView, ToolUse
+from app.otlp.normalise.event_words import counted_in_events
 from app.otlp.normalise.fields import FIELDS_BEGIN
 from app.otlp.normalise.finish import recorded_reason
 from app.otlp.normalise.frameworks import (
@@ -40,6 +41,7 @@ from app.otlp.normalise.readers import Read, Readers, known_names
 from app.otlp.normalise.responses import ToolResponse
 from app.otlp.normalise.roles import INSTRUCTING
 from app.otlp.normalise.tokens import TokenCounts, counts_of
+from app.otlp.normalise.toolio import out_of_call, out_of_response
 from app.otlp.normalise.vendors import CodeFunction, GoogleADK, LogfireAgents, PydanticAI, VercelAI
 from app.values.lazy import Lazy
 
@@ -144,6 +146,9 @@ class Normalised:
     @Lazy
     def tokens(self) -> TokenCounts:
         prompt, completion = self._first("input_tokens") or 0, self._first("output_tokens") or 0
+        if self.is_chat and not (prompt or completion) and (counted := counted_in_events(self.span)):
+            counts = (counted.count(f"gen_ai.usage.{side}_tokens") or 0 for side in ("input", "output"))
+            return counts_of(counted, *counts)
         if not self._readers.names_parts:
             return TokenCounts(prompt, completion)
         return counts_of(self.span, prompt, completion)
@@ -231,11 +236,12 @@ class Normalised:
     def tool(self) -> ToolUse:
         """Name, id, arguments and result, each from the first convention that has it."""
         uses = [use for read, _ in self._readers["tool"] if (use := _answer(read, self.span))]
+        name = next((use.name for use in uses if use.name), None)
         return ToolUse(
-            next((use.name for use in uses if use.name), None),
+            name,
             next((use.call_id for use in uses if use.call_id), None),
-            next((use.arguments for use in uses if use.arguments is not None), None),
-            next((use.result for use in uses if use.result is not None), None),
+            out_of_call(next((use.arguments for use in uses if use.arguments is not None), None), name),
+            out_of_response(next((use.result for use in uses if use.result is not None), None), name),
         )
 
 

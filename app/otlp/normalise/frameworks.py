@@ -225,8 +225,16 @@ class GeminiCLI(Convention):
             return None
         asked = json_container(span.first("gen_ai.input.messages"))
         arguments = asked.get("args") if isinstance(asked, dict) else None
-        result = json_or_text(span.first("gen_ai.output.messages"))
+        result = _answered(json_or_text(span.first("gen_ai.output.messages")))
         return ToolUse(None, span.text("gen_ai.tool.call_id"), arguments, result)
+
+
+def _answered(done: Any) -> Any:
+    """Return what a completed call answered to the model; any other result unchanged."""
+    match done:
+        case {"response": {"responseParts": [{"functionResponse": {"response": answer}}, *_]}}:
+            return answer
+    return done
 
 
 def _is_of_cli(span: SpanView) -> bool:
@@ -261,13 +269,16 @@ class AzureAgents(Convention):
 class PlainWords(Convention):
     """Pipecat, and programs without a convention: `input` and `output` of a model's or an agent's span.
 
-    Source: https://docs.pipecat.ai/server/utilities/opentelemetry
+    LangChain4j has its tokens under such names. Sources: https://docs.pipecat.ai/server/utilities/opentelemetry and
+    https://github.com/langchain4j/langchain4j
     """
 
     name = "plain_words"
-    markers = frozenset({"input", "output"})
+    markers = frozenset({"input", "output", "input_tokens", "output_tokens"})
     input_keys = ("input",)
     output_keys = ("output",)
+    input_token_keys = ("input_tokens",)
+    output_token_keys = ("output_tokens",)
     plain_text = True
 
     def definitions(self, span: SpanView) -> list[Any] | None:
@@ -301,7 +312,7 @@ def _is_named(call: Any) -> bool:
 
 
 class BareChat(Convention):
-    """A span with a model and messages but no operation: the common conventions without the operation's name.
+    """A span with a model and messages, or tokens, but no operation: the conventions without the operation's name.
 
     OpenLLMetry's of SageMaker has the JSON of the endpoint, which each program chooses.
     """
@@ -310,9 +321,12 @@ class BareChat(Convention):
     input_keys = ("traceloop.entity.input",)
     output_keys = ("traceloop.entity.output",)
     markers = frozenset(
-        {"gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.response.content"}.union(
-            Sentry.markers, input_keys, output_keys, Whole.markers
-        )
+        {
+            "gen_ai.input.messages",
+            "gen_ai.output.messages",
+            "gen_ai.response.content",
+            "gen_ai.usage.input_tokens",
+        }.union(Sentry.markers, input_keys, output_keys, Whole.markers)
     )
 
     def operation(self, span: SpanView) -> str | None:

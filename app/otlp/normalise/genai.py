@@ -7,10 +7,12 @@ from typing import Any
 
 from app.otlp.names import RESPONSE_ID
 from app.otlp.normalise.convention import TOOL, Convention, Event, SpanView, ToolUse
+from app.otlp.normalise.event_words import tool_words
 from app.otlp.normalise.flat import read_lines, read_prompt
 from app.otlp.normalise.messages import Memo, Messages, read_messages, read_text
 from app.otlp.normalise.operations import OPERATIONS, operation_named
 from app.otlp.normalise.roles import role_of_event
+from app.otlp.normalise.spread import gather, nested
 from app.otlp.normalise.toolio import plain_arguments, recorded_arguments, recorded_result, result_in_block
 from app.values.json import json_container, json_or_text
 
@@ -25,7 +27,7 @@ _RESULTS = (
 )
 _DEFINITIONS = ("gen_ai.tool.definitions", "gen_ai.agent.tools", "gen_ai.request.tool.definitions")
 # What a span has besides the name of a tool, if it runs the tool.
-_TOOL_INPUTS = ("tool.args", "tool.arguments", "tool.input")
+_TOOL_INPUTS = ("tool.args", "tool.arguments", "tool.input", "tool_args")
 _TOOL_OUTPUTS = ("tool.result", "tool.output")
 OPENINFERENCE = "openinference.span.kind"
 _TOOL_SPAN = "execute_tool "
@@ -118,23 +120,34 @@ class BareTool(Convention):
     """
 
     name = "gen_ai.bare_tool"
-    markers = frozenset({"gen_ai.tool.name", *_TOOL_INPUTS, *_TOOL_OUTPUTS})
+    markers = frozenset({"gen_ai.tool.name", "tool.name", "tool.call_id", *_TOOL_INPUTS, *_TOOL_OUTPUTS})
+    _runs = frozenset({"gen_ai.tool.name", "tool.call_id", *_TOOL_INPUTS, *_TOOL_OUTPUTS})
 
     def operation(self, span: SpanView) -> str | None:
-        return TOOL if self._named(span) else None
+        name = self._named(span)
+        # The name of a tool may also be that of one that is registered or listed.
+        runs = name and (span.name.endswith(name) or not self._runs.isdisjoint(span.attributes))
+        return TOOL if runs else None
 
     def tool(self, span: SpanView) -> ToolUse | None:
-        if not (name := self._named(span)):
+        if not (name := self._named(span)) or _is_of_openinference(span):
             return None
         arguments = span.first("input.value", *_TOOL_INPUTS)
         result = span.first("output.value", *_TOOL_OUTPUTS, "gen_ai.output")
         if "gen_ai.operation.name" not in span.attributes:  # else they may have more around the tool's own
             arguments = span.first("input") if arguments is None else arguments
             result = span.first("output") if result is None else result
+        if arguments is None and result is None:
+            arguments, result = tool_words(span)
         return ToolUse(name, span.text("tool.call_id"), recorded_arguments(arguments), recorded_result(result))
 
     def _named(self, span: SpanView) -> str | None:
         return span.text("gen_ai.tool.name", "tool.name")
+
+
+def _is_of_openinference(span: SpanView) -> bool:
+    """Return whether OpenInference's own convention reads the tool."""
+    return OPENINFERENCE in span.attributes and "gen_ai.tool.name" not in span.attributes
 
 
 DETAILS = ("gen_ai.client.inference.operation.details", "gen_ai.client.inference.operation_details")
@@ -169,7 +182,7 @@ class GenAIEvents(Convention):
 
 def _detailed(span: SpanView, key: str, role: str) -> Messages | None:
     for name, attributes in span.events:
-        if name in DETAILS and (messages := read_messages(attributes.get(key), role)):
+        if name in DETAILS and (messages := read_text(attributes.get(key), role)):
             return messages
     return None
 
@@ -200,9 +213,22 @@ def _in_message(messages: Any, kind: str, names: tuple[str, ...]) -> Any:
 
 
 def _messages_in_events(span: SpanView, *, outputs: bool) -> Messages | None:
+    for _, attributes in reversed(span.events):
+        if (spread := _spread_messages(attributes, outputs=outputs)) is not None:
+            return spread
     read = read_lines if span.scope.startswith(_LINES_AS_TEXT) else read_prompt
-    messages = [message for event in span.events for message in _messages_of(event, read, outputs=outputs)]
-    return tuple(messages) or None
+    return tuple(message for event in span.events for message in _messages_of(event, read, outputs=outputs)) or None
+
+
+def _spread_messages(attributes: dict[str, Any], *, outputs: bool) -> Messages | None:
+    """Return the messages that mcp-agent spreads over an event: each request has all that precede it.
+
+    Source: https://github.com/lastmile-ai/mcp-agent
+    """
+    if outputs:
+        spread = "choices.0.message.role" in attributes
+        return read_messages([nested(attributes, "choices.0.message.")], "assistant") if spread else None
+    return read_messages(gather(attributes, "messages.")) if "messages.0.role" in attributes else None
 
 
 def _messages_of(event: Event, read: Callable[[Any], Messages | None], *, outputs: bool) -> Messages:

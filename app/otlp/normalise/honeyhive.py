@@ -7,7 +7,7 @@ from typing import Any
 
 from app.otlp.normalise.convention import CHAT, TOOL, Convention, SpanView, ToolUse
 from app.otlp.normalise.messages import Messages
-from app.otlp.normalise.numbered import nested
+from app.otlp.normalise.spread import nested
 from app.values.json import json_or_text
 
 _KIND = "honeyhive_event_type"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from app.otlp.normalise.convention import AGENT, CHAT, TOOL, Convention, SpanView, ToolUse
@@ -13,6 +13,7 @@ from app.otlp.normalise.hidden import is_hidden
 from app.otlp.normalise.messages import Messages, NormalisedMessage, read_messages, read_text
 from app.otlp.normalise.operations import operation_named
 from app.otlp.normalise.roles import is_role
+from app.otlp.normalise.spread import gather
 from app.otlp.normalise.toolio import (
     offered_in,
     recorded_arguments,
@@ -21,15 +22,14 @@ from app.otlp.normalise.toolio import (
     recorded_result,
 )
 from app.values.json import json_container, json_or_text
+from app.values.python_text import recorded_container
 
 # Names of instrumentations. The second one reports the pieces of a stream as separate completions, and the third one
 # the JSON of each content (https://github.com/JetBrains/tracy).
 DSPY = "openinference.instrumentation.dspy"
 _IN_PIECES = "opentelemetry.instrumentation.replicate"
 _TEXTS_IN_JSON = "tracy"
-_INDEX_DIGITS = 5
-# What lies deeper in a key stays one name: no convention goes half as deep.
-_LEVELS = 16
+_SYSTEM = "gen_ai.prompt.system."
 _OPENINFERENCE_KINDS = {
     **{"LLM": CHAT, "CHATMODEL": CHAT, "TOOL": TOOL, "AGENT": AGENT},
     **{"EMBEDDING": "embeddings", "RETRIEVER": "retrieval"},
@@ -58,7 +58,8 @@ class Indexed(Convention):
         return CHAT
 
     def input_messages(self, span: SpanView) -> Messages | None:
-        return _messages(span, ("gen_ai.prompt.", "llm.prompts."), "user")
+        messages = _messages(span, ("gen_ai.prompt.", "llm.prompts."), "user")
+        return (*_instruction(span), *messages) if messages else None
 
     def output_messages(self, span: SpanView) -> Messages | None:
         if span.scope == _IN_PIECES:
@@ -66,7 +67,7 @@ class Indexed(Convention):
         return _messages(span, ("gen_ai.completion.", "llm.completions."), "assistant")
 
     def definitions(self, span: SpanView) -> list[Any] | None:
-        return _offered(span, ("gen_ai.tool.", "gen_ai.request.tools."))
+        return _offered(span, ("gen_ai.tool.", "gen_ai.request.tools.", "gen_ai.request.functions."))
 
     def tool(self, span: SpanView) -> ToolUse | None:
         """Return the tool of a span of Eino: its arguments are the first prompt, its result the first completion."""
@@ -97,6 +98,14 @@ def _messages(span: SpanView, prefixes: tuple[str, ...], role: str) -> Messages 
             entries = _decoded(entries) if span.scope == _TEXTS_IN_JSON else entries
             return read_messages([_named_by_role(_with_calls(entry)) for entry in entries], role)
     return None
+
+
+def _instruction(span: SpanView) -> Messages:
+    """Return the instruction that Tracy writes beside the numbered messages, as one text or as blocks."""
+    whole = span.text("gen_ai.prompt.system.content")
+    texts = [whole] if whole else [block.get("content") for block in _dicts(gather(span.attributes, _SYSTEM))]
+    kept = [text for text in texts if isinstance(text, str) and not is_hidden(text)]
+    return (NormalisedMessage("system", "\n".join(kept)),) if kept else ()
 
 
 def _decoded(entries: list[Any]) -> list[Any]:
@@ -138,57 +147,6 @@ def _named_by_role(entry: Any) -> Any:
         return entry
     texts = content if isinstance(content, list) else [content]
     return {"role": name, "content": next((text for text in reversed(texts) if text), None)}
-
-
-def gather(attributes: Mapping[str, Any], prefix: str) -> list[Any]:
-    """Return the numbered attributes below `prefix` in the order of their numbers, lists within alike.
-
-    Attributes with a name after the number are objects, the others are what they are.
-    """
-    return _entries(_branch(attributes, prefix))
-
-
-def nested(attributes: Mapping[str, Any], prefix: str) -> dict[str, Any]:
-    """Return the attributes below `prefix` as an object, those within alike."""
-    return _nested(_branch(attributes, prefix))
-
-
-def _branch(attributes: Mapping[str, Any], prefix: str) -> _Branch:
-    root = _Branch()
-    for key in attributes:
-        if key.startswith(prefix):
-            *path, name = key[len(prefix) :].split(".", _LEVELS)
-            branch = root
-            for step in path:
-                branch = branch.within.setdefault(step, _Branch())
-            branch.values[name] = attributes[key]
-    return root
-
-
-@dataclass(slots=True)
-class _Branch:
-    """The attributes with a common beginning of their keys: `values` by the last name, others `within` the next one."""
-
-    values: dict[str, Any] = field(default_factory=dict)
-    within: dict[str, _Branch] = field(default_factory=dict)
-
-
-def _entries(branch: _Branch) -> list[Any]:
-    numbered = {int(name): value for name, value in branch.values.items() if _is_index(name)}
-    numbered |= {int(name): _nested(inner) for name, inner in branch.within.items() if _is_index(name)}
-    return [numbered[number] for number in sorted(numbered)]
-
-
-def _is_index(name: str) -> bool:
-    return name.isascii() and name.isdigit() and len(name) <= _INDEX_DIGITS
-
-
-def _nested(branch: _Branch) -> dict[str, Any]:
-    """Return the attributes of a branch as objects: `tool_calls.0.name` becomes `{"tool_calls": [{"name": x}]}`."""
-    nested = dict(branch.values)
-    for name, within in branch.within.items():
-        nested.setdefault(name, _entries(within) or _nested(within))
-    return nested
 
 
 class OpenInference(Convention):
@@ -233,7 +191,7 @@ class OpenInference(Convention):
             span.text("tool.name", "tool_call.function.name") or span.name.removesuffix(".__call__"),
             span.text("tool_call.id", "tool.id") or recorded_call_id(span.first("output.value")),
             recorded_arguments(span.first("input.value", "tool_call.function.arguments", "tool.parameters")),
-            recorded_result(span.first("output.value")),
+            recorded_result(_returned(span)),
         )
 
     def definitions(self, span: SpanView) -> list[Any] | None:
@@ -267,6 +225,15 @@ def _answer(span: SpanView) -> Any:
         return json_or_text(output)
     request = json_container(output)
     return None if isinstance(request, dict) and "messages" in request and "tools" in request else output
+
+
+def _returned(span: SpanView) -> Any:
+    """Return a tool's output. Dapr writes what Python prints, and that it is JSON."""
+    output = span.first("output.value")
+    if span.text("output.mime_type") != "application/json":
+        return output
+    container = recorded_container(output)
+    return output if container is None else container
 
 
 def _numbered(attributes: Mapping[str, Any], prefixes: tuple[str, ...], role: str) -> Messages | None:
@@ -362,8 +329,15 @@ class OpenLLMetry(Convention):
 
 
 def _offered(span: SpanView, prefixes: tuple[str, ...]) -> list[Any] | None:
-    functions = [function for prefix in prefixes for function in _dicts(gather(span.attributes, prefix))]
+    listed = [tool for prefix in prefixes for tool in _dicts(gather(span.attributes, prefix))]
+    functions = [function for tool in listed for function in _functions(tool)]
     return [_definition(function) for function in functions if function.get("name")] or None
+
+
+def _functions(tool: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the functions of a tool: it is one itself, or has one, or several as Gemini's tools do, as `function`."""
+    inner = tool.get("function")
+    return [inner] if isinstance(inner, dict) else _dicts(inner) or [tool]
 
 
 def _runs_a_tool(span: SpanView) -> bool:

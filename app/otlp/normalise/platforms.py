@@ -13,6 +13,7 @@ from app.otlp.values import integer
 from app.values.json import json_container, json_or_text
 
 _OPERATIONS = {"generation": CHAT, "llm": CHAT, "chat_model": CHAT, "model": CHAT, "tool": TOOL, "agent": AGENT}
+_NUMBERED_ANSWER = "gen_ai.completion.0.content"
 _INPUT_TOKENS = ("input", "input_tokens", "prompt_tokens", "inputTokens")
 _OUTPUT_TOKENS = ("output", "output_tokens", "completion_tokens", "outputTokens")
 
@@ -71,6 +72,8 @@ class Platform(Convention):
         kind = _named(span.first(*self._kinds), "type")
         if kind is None:
             return None
+        if kind == "span" and "tool.arguments" in span.attributes and "tool.name" in span.attributes:
+            return TOOL  # Langfuse had no other kind for tools
         return _OPERATIONS.get(kind.lower(), None if self._shares_kinds else kind.lower())
 
     def model(self, span: SpanView) -> str | None:
@@ -84,6 +87,10 @@ class Platform(Convention):
         if self._writes_json and role == "user" and text is not value and isinstance(text, str) and text.strip():
             return (NormalisedMessage(role, text),)
         return super()._read(text, role, memo, plain=plain)
+
+    def output_messages(self, span: SpanView) -> Messages | None:
+        # The common numbered messages have no more than the model's own words; Agent SDK for Go adds its calls to them.
+        return None if _NUMBERED_ANSWER in span.attributes else super().output_messages(span)
 
     def input_tokens(self, span: SpanView) -> int | None:
         return super().input_tokens(span) if self.input_token_keys else _tokens(self._counts(span), _INPUT_TOKENS)
@@ -103,7 +110,7 @@ class Platform(Convention):
     def tool(self, span: SpanView) -> ToolUse | None:
         if self.operation(span) != TOOL:
             return None
-        name = span.text(*self._tools) or span.name
+        name = span.text(*self._tools, "gen_ai.tool.name", "tool.name") or span.name
         arguments = recorded_arguments(span.first(*self.input_keys))
         return ToolUse(name, None, arguments, recorded_result(span.first(*self.output_keys)))
 

@@ -51,6 +51,30 @@ def plain_arguments(value: Any) -> Any:
     return named if isinstance(named, dict) else parsed
 
 
+# What a call or a response has besides its name and the value.
+_ENVELOPE = frozenset({"name", "description", "id", "type", "callId", "call_id", "isClientInitiated", "prompt_id"})
+
+
+def out_of_call(arguments: Any, name: str | None) -> Any:
+    """Return the arguments in a whole call of the tool with this name; any other arguments unchanged."""
+    return _out_of(arguments, name, ("arguments", "args", "parameters"), dict)
+
+
+def out_of_response(result: Any, name: str | None) -> Any:
+    """Return the response in a whole answer of the tool with this name; any other result unchanged."""
+    return _out_of(result, name, ("response",), object)
+
+
+def _out_of(envelope: Any, name: str | None, keys: tuple[str, ...], kind: type) -> Any:
+    if not isinstance(envelope, dict) or not name or envelope.get("name") != name:
+        return envelope
+    held = [key for key in envelope if key not in _ENVELOPE]
+    if len(held) != 1 or held[0] not in keys:
+        return envelope
+    inner = unwrapped_json(envelope[held[0]])
+    return inner if isinstance(inner, kind) else envelope
+
+
 def _called_with(args: Any, kwargs: Any, whole: dict[str, Any]) -> Any:
     if not args:
         return kwargs
@@ -107,13 +131,15 @@ def result_in_block(value: Any) -> Any:
     match json_container(value):
         case [{"text": content, **others}] | [{"json": content, **others}] if not others and content is not None:
             return unwrapped_json(content)
-    return _mcp_text(_in_choice(unwrapped_json(_message_content(value))))
+    return _mcp_text(_in_message(unwrapped_json(_message_content(value))))
 
 
-def _in_choice(result: Any) -> Any:
-    """Return the content of a tool's message that is the only choice of a response, as frameworks in Go record it."""
+def _in_message(result: Any) -> Any:
+    """Return the content of a tool's message, also of the only choice of a response, as frameworks in Go record it."""
     match result:
         case {"choices": [{"message": {"role": "tool", "content": content}}]}:
+            return unwrapped_json(content)
+        case {"role": "tool", "content": content, "tool_call_id": _}:
             return unwrapped_json(content)
     return result
 

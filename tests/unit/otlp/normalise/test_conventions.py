@@ -9,7 +9,7 @@ import pytest
 
 from app.chat import ToolCall
 from app.otlp.normalise import Event, NormalisedMessage, ToolUse
-from app.otlp.normalise.numbered import gather
+from app.otlp.normalise.spread import gather
 from app.otlp.normalise.tokens import TokenCounts
 from tests.support.normalized_spans import normal
 

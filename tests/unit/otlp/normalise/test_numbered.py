@@ -160,3 +160,43 @@ def test_tools_are_offered_in_numbered_attributes(prefix: str) -> None:
     assert normal(recorded | {"gen_ai.tool.name": "look"}).definitions == [
         {"name": "look", "parameters": {"type": "object"}}
     ]
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"gen_ai.request.functions.0.name": "look", "gen_ai.request.functions.1.name": "find"},
+        {"gen_ai.request.tools.0.function.name": "look", "gen_ai.request.tools.1.function.name": "find"},
+        {"gen_ai.tool.0.function.0.name": "look", "gen_ai.tool.0.function.1.name": "find"},
+    ],
+)
+def test_offered_tools_are_functions_with_one_number_or_two(attributes: dict[str, Any]) -> None:
+    offered = normal({"gen_ai.prompt.0.content": "Hello?"} | attributes).definitions or []
+
+    assert [tool["name"] for tool in offered] == ["look", "find"]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "text"),
+    [
+        ({"gen_ai.prompt.system.content": "Be brief."}, "Be brief."),
+        (
+            {"gen_ai.prompt.system.0.content": "Be brief.", "gen_ai.prompt.system.1.content": "Be kind."},
+            "Be brief.\nBe kind.",
+        ),
+    ],
+)
+def test_an_instruction_is_read_beside_numbered_messages(attributes: dict[str, Any], text: str) -> None:
+    asked = {"gen_ai.prompt.0.role": "user", "gen_ai.prompt.0.content": "Hello?"}
+
+    messages = normal(asked | attributes).input_messages
+
+    assert messages == (NormalisedMessage("system", text), NormalisedMessage("user", "Hello?"))
+    assert normal(attributes).input_messages is None
+
+
+def test_an_output_that_is_declared_as_json_may_be_what_python_prints() -> None:
+    tool = {"openinference.span.kind": "TOOL", "tool.name": "look", "output.value": "{'sky': None}"}
+
+    assert normal(tool | {"output.mime_type": "application/json"}).tool.result == {"sky": None}
+    assert normal(tool | {"output.mime_type": "text/plain"}).tool.result == "{'sky': None}"

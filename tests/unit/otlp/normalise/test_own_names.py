@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from app.chat import ToolCall
 from app.otlp.normalise import NormalisedMessage, SpanView
 from app.otlp.normalise.own_names import in_common_names
 from tests.support.normalized_spans import normal
@@ -88,3 +89,46 @@ def test_a_span_that_is_named_after_a_model_call_needs_words() -> None:
     assert span.tokens.prompt == 7
     assert not normal({}, name="model_call").operation
     assert not normal(words, name="anything").operation
+
+
+def test_values_are_spread_over_attributes_below_their_name() -> None:
+    asked = {"acme.data.inputs.prompt.0.role": "user", "acme.data.inputs.prompt.0.content": "Hello?"}
+    call = '@ag.type=json:{"id": "c1", "function": {"name": "look", "arguments": "{}"}}'
+    answered = {"acme.data.outputs.completion.0.tool_calls.0": call}
+
+    span = normal({"acme.type.node": "chat", **asked, **answered})
+
+    assert span.input_messages == (NormalisedMessage("user", "Hello?"),)
+    assert span.output_messages == (NormalisedMessage("assistant", None, (ToolCall("c1", "look", {}),)),)
+
+
+def test_a_tool_has_arguments_and_a_result_below_their_names() -> None:
+    node = {"acme.type.node": "tool", "acme.data.inputs.city": "Oslo"}
+
+    use = normal(node | {"acme.data.outputs.sky": "rain"}, name="look").tool
+
+    assert (use.name, use.arguments, use.result) == ("look", {"city": "Oslo"}, {"sky": "rain"})
+    assert normal(node | {"acme.data.outputs.__default__": "rain"}).tool.result == "rain"
+
+
+@pytest.mark.parametrize("ends", [("entity.name", "entity.input"), ("tool_name", "span.input")])
+def test_a_tool_is_named_by_its_entity(ends: tuple[str, str]) -> None:
+    use = normal({"acme.span.kind": "tool", f"acme.{ends[0]}": "look", f"acme.{ends[1]}": '{"a": 1}'}, name="x").tool
+
+    assert (use.name, use.arguments) == ("look", {"a": 1})
+
+
+def test_a_traced_model_call_has_its_request_as_input_and_its_completion_as_output() -> None:
+    completion = {
+        "object": "chat.completion",
+        "choices": [{"message": {"role": "assistant", "content": "Hi."}}],
+        "usage": {"prompt_tokens": 4, "completion_tokens": 2},
+    }
+    words = {"input.value": json.dumps({"messages": ASKED}), "output.value": json.dumps(completion)}
+
+    span = normal(words | {"span_type": "function_call_async"}, name="LLM call")
+
+    assert span.is_chat
+    assert span.tokens[:2] == (4, 2)
+    assert span.output_messages == (NormalisedMessage("assistant", "Hi."),)
+    assert not normal(words, name="handle request").is_chat

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.otlp.normalise.toolio import recorded_arguments
+from app.otlp.normalise.toolio import out_of_call, out_of_response, recorded_arguments, result_in_block
 
 values = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(-(2**62), 2**62), st.floats(allow_nan=False, allow_infinity=False)),
@@ -41,3 +41,31 @@ def test_the_input_of_beeai_s_tools_is_their_arguments(options: Any) -> None:
 
 def test_an_input_that_is_no_object_stays_an_argument() -> None:
     assert recorded_arguments({"input": "a", "options": None}) == {"input": "a", "options": None}
+
+
+@pytest.mark.parametrize("key", ["arguments", "args", "parameters"])
+@pytest.mark.parametrize("more", [{}, {"description": "W"}, {"callId": "c1", "isClientInitiated": False}])
+def test_a_whole_call_has_the_arguments_in_it(key: str, more: dict[str, Any]) -> None:
+    asked = {"name": "look", key: {"a": 1}, **more}
+
+    assert out_of_call(asked, "look") == {"a": 1}
+    assert out_of_call(asked, "other") == asked
+    assert out_of_call(asked | {"city": "Oslo"}, "look") == asked | {"city": "Oslo"}
+
+
+def test_an_argument_with_the_name_of_the_tool_stays() -> None:
+    assert out_of_call({"name": "look", "arguments": "all"}, "look") == {"name": "look", "arguments": "all"}
+
+
+def test_a_whole_answer_has_the_response_in_it() -> None:
+    assert out_of_response({"id": "c1", "name": "look", "response": {"b": 2}}, "look") == {"b": 2}
+    assert out_of_response({"name": "look", "response": 1, "pages": 2}, "look") == {
+        "name": "look",
+        "response": 1,
+        "pages": 2,
+    }
+
+
+def test_a_tool_s_message_has_the_result_as_its_content() -> None:
+    assert result_in_block({"role": "tool", "content": '{"b": 2}', "tool_call_id": "c1"}) == {"b": 2}
+    assert result_in_block({"role": "tool", "content": "2"}) == {"role": "tool", "content": "2"}

@@ -7,6 +7,7 @@ import json
 from datetime import date
 from functools import partial
 from types import SimpleNamespace
+from typing import Any
 
 import msgspec
 import pytest
@@ -129,6 +130,26 @@ def with_events(size: int) -> bytes:
     return export(
         span({}, events=traces.events("gen_ai.evaluation.result", result, size), links=[{"traceId": "1" * 32}] * size)
     )
+
+
+def in_own_names(size: int) -> bytes:
+    """Spans in names of their libraries, with as many events, values below a name, tools and instructions."""
+    texts = [json.dumps({"system": "a"})] * size + [json.dumps({"tools": [{"tool_name": "t"}] * size})]
+    logged = {f"k{n}": 1 for n in range(size)} | {"input": texts}
+    others = traces.events("other", {f"k{n}": 1 for n in range(9)}, size)
+    below = {f"acme.data.inputs.prompt.{n}.content": '@ag.type=json:{"a": 1}' for n in range(size)}
+    offered = {f"gen_ai.tool.0.function.{n}.name": "t" for n in range(size)}
+    instruction = {f"gen_ai.prompt.system.{n}.content": "a" for n in range(size)}
+    call = {"name": "t", "arguments": {}} | {f"k{n}": 1 for n in range(size)}
+    kinds: list[tuple[dict[str, Any], list[dict[str, Any]]]] = [
+        ({"span.type": "inference"}, [*others, *traces.events("data.input", logged, 1), *others]),
+        ({"gen_ai.operation.name": "chat"}, others),
+        ({"acme.type.node": "chat"} | below, []),
+        ({"acme.type.node": "tool", "tool.name": "t"}, others),
+        ({"acme.type.node": "tool", "tool.name": "t", "acme.data.inputs": json.dumps(call)}, []),
+        ({"gen_ai.prompt.0.content": "a"} | offered | instruction, []),
+    ]
+    return export(*(span(named, spanId=f"{n + 1:016x}", events=logs) for n, (named, logs) in enumerate(kinds)))
 
 
 def nested_values(size: int) -> bytes:
@@ -271,6 +292,7 @@ WORKS: dict[str, Make] = {
     "answers of agents in a circle": lambda size: read(nested_circle(size)),
     "a call with much of everything": lambda size: read(wide(size // 2)),
     "events": lambda size: read(with_events(size)),
+    "own names": lambda size: read(in_own_names(size)),
     "evaluations": lambda size: partial(_evaluations, with_events(size)),
     "nested values": lambda size: read(nested_values(size)),
     "conversations": lambda size: read(
@@ -320,6 +342,7 @@ NOT_GROWING: dict[str, set[str]] = {
         "otlp/normalise/numbered:_messages",
         "otlp/normalise/own_names:_facts",
         "otlp/normalise/own_names:_first",
+        "otlp/normalise/own_names:_has_any",
         "otlp/normalise/parts:_is_block",
         "otlp/normalise/parts:_is_certain",
         "otlp/normalise/readers:Readers.__init__",
@@ -387,6 +410,7 @@ NOT_GROWING: dict[str, set[str]] = {
         "otlp/normalise/numbered:_with_all_results",
         "otlp/normalise/parts:_are_parts",
         "otlp/normalise/responses:_others",
+        "otlp/normalise/toolio:_out_of",
         "otlp/normalise/vendors:CodeFunction.tool",
         "otlp/normalise/vendors:VercelAI.definitions",
         "otlp/protobuf:count_elements",

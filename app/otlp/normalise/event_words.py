@@ -69,7 +69,7 @@ def _first(events: list[Event], ends: tuple[str, ...]) -> Any:
 
 
 def _named(attributes: dict[str, Any], ends: tuple[str, ...]) -> Any:
-    """Return the first value whose name ends with one of these words; None for an empty one."""
+    """Return the first value that is not empty and has a name which ends with one of these words; None without any."""
     named = (attributes[key] for key in attributes if key.rpartition(".")[2] in ends)
     return next((value for value in named if value not in (None, "", [])), None)
 

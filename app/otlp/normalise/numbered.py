@@ -101,7 +101,7 @@ def _messages(span: SpanView, prefixes: tuple[str, ...], role: str) -> Messages 
 
 
 def _instruction(span: SpanView) -> Messages:
-    """Return the instruction that Tracy writes beside the numbered messages, as one text or as blocks."""
+    """Return the instruction, which Tracy writes as one text or as blocks, outside of the numbered messages."""
     whole = span.text("gen_ai.prompt.system.content")
     texts = [whole] if whole else [block.get("content") for block in _dicts(gather(span.attributes, _SYSTEM))]
     kept = [text for text in texts if isinstance(text, str) and not is_hidden(text)]

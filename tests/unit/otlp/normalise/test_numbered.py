@@ -186,7 +186,7 @@ def test_offered_tools_are_functions_with_one_number_or_two(attributes: dict[str
         ),
     ],
 )
-def test_an_instruction_is_read_beside_numbered_messages(attributes: dict[str, Any], text: str) -> None:
+def test_an_instruction_is_read_with_numbered_messages(attributes: dict[str, Any], text: str) -> None:
     asked = {"gen_ai.prompt.0.role": "user", "gen_ai.prompt.0.content": "Hello?"}
 
     messages = normal(asked | attributes).input_messages

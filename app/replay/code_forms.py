@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 import json
-import warnings
 from collections.abc import Callable
 
 from app.replay.command_forms import is_same_command
+from app.replay.program_forms import dumped, program_form, syntax_of
 from app.replay.request_forms import address_form
 from app.replay.scalar_forms import path_form
 from app.replay.shell_commands import command_words
@@ -15,10 +14,6 @@ from app.replay.sql_statements import is_definition
 from app.replay.statement_forms import Form, is_narrower, statement_form
 from app.replay.text_kinds import LONGEST, is_sql
 from app.replay.times_of_day import in_24_hours
-from app.values.unicode import is_stream_safe
-
-# Python would write a line to standard error for each number of a program that a word follows, such as `1if`.
-warnings.filterwarnings("ignore", category=SyntaxWarning, module="<unknown>")
 
 _STEPS_PER_CHARACTER = 5  # a dozen readings, as a program, a command, a statement and an address
 
@@ -82,17 +77,8 @@ def _number(text: str) -> float:
 
 
 def _program(text: str) -> str:
-    """Return the syntax tree of a program of Python, without comments; "" for other texts.
-
-    In a formula of one line `^` may be a power, which binds stronger than it does in Python. Python normalizes names,
-    which is quadratic in the combining marks of a run.
-    """
-    if ("^" in text and "\n" not in text.strip()) or not is_stream_safe(text):
-        return ""
-    try:
-        return ast.dump(ast.parse(text))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ""
+    """Return the syntax tree of a program of Python, without comments; "" for other texts."""
+    return dumped(syntax_of(text))
 
 
 def _command(text: str) -> list[str]:
@@ -102,6 +88,7 @@ def _command(text: str) -> list[str]:
 
 _FORMS: tuple[tuple[Callable[[str], object], str], ...] = (
     (_program, "the same program, written differently"),
+    (program_form, "the same program, with other names of variables or another order of named arguments"),
     (_json_form, "the same JSON, written differently"),
     (_command, "the same command, with other quotes or white space"),
 )

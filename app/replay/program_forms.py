@@ -1,0 +1,87 @@
+"""Brings programs of Python to one form, by which two that are written differently are recognized."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+
+from app.values.unicode import is_stream_safe
+
+# Python would write a line to standard error for each number of a program that a word follows, such as `1if`.
+warnings.filterwarnings("ignore", category=SyntaxWarning, module="<unknown>")
+
+_SIMPLE = (ast.Constant, ast.Name, ast.Attribute)
+
+
+def syntax_of(text: str) -> ast.Module | None:
+    """Return the syntax tree of a program of Python; None for other texts.
+
+    In a formula of one line `^` may be a power, which binds stronger than it does in Python. Python normalizes names,
+    which is quadratic in the combining marks of a run.
+    """
+    if ("^" in text and "\n" not in text.strip()) or not is_stream_safe(text):
+        return None
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def dumped(program: ast.AST | None) -> str:
+    """Return a syntax tree as a text; "" without one, or if it is too deep."""
+    try:
+        return "" if program is None else ast.dump(program)
+    except RecursionError:
+        return ""
+
+
+def program_form(text: str) -> str:
+    """Return the form of a program of Python, in which its variables have numbers instead of names; "" for other texts.
+
+    Arguments with names are in the order of these, and a number is the same with and without a point.
+    """
+    program = syntax_of(text)
+    if program is None:
+        return ""
+    stored = {node.id for node in ast.walk(program) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    try:
+        return dumped(_InOneForm(stored - _fixed_names(program)).visit(program))
+    except RecursionError:
+        return ""
+
+
+def _fixed_names(program: ast.Module) -> set[str]:
+    """Return the names that are no variables only: those of functions, classes, modules and their arguments."""
+    fixed: set[str] = set()
+    for node in ast.walk(program):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            fixed.add(node.name)
+        elif isinstance(node, ast.arg):
+            fixed.add(node.arg)
+        elif isinstance(node, ast.alias):
+            fixed.add((node.asname or node.name).partition(".")[0])
+        elif isinstance(node, ast.Global | ast.Nonlocal):
+            fixed.update(node.names)
+    return fixed
+
+
+class _InOneForm(ast.NodeTransformer):
+    def __init__(self, variables: set[str]) -> None:
+        self._variables = variables
+        self._numbers: dict[str, str] = {}
+
+    def visit_Name(self, node: ast.Name) -> ast.Name:
+        if node.id in self._variables:
+            node.id = self._numbers.setdefault(node.id, f"${len(self._numbers)}")
+        return node
+
+    def visit_Constant(self, node: ast.Constant) -> ast.Constant:
+        if isinstance(node.value, float) and node.value.is_integer():
+            node.value = int(node.value)
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        # The order matters where a value is a call itself, and where a mapping is unpacked.
+        if all(keyword.arg and isinstance(keyword.value, _SIMPLE) for keyword in node.keywords):
+            node.keywords.sort(key=lambda keyword: keyword.arg or "")
+        return self.generic_visit(node)

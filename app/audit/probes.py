@@ -23,6 +23,7 @@ from app.audit.probed_text import Conversation, ProbedText, spend_on
 from app.chat import ToolDefinition
 from app.replay.effects import Tool, tools_of
 from app.replay.fingerprints import json_of
+from app.replay.tool_names import is_thought
 from app.replay.types import CaseTurn, CheckedAnswer, CheckedCall, TestCase
 from app.values.budget import UNLIMITED, OverBudget, WorkBudget
 from app.values.json import json_container
@@ -254,7 +255,7 @@ def decoded(value: Any) -> Any:
 def _is_decidable(step: CheckedAnswer | CheckedCall, budget: WorkBudget) -> bool:
     """Return True if the gate decides the step, and its text or its arguments are short enough to be shown."""
     if step.kind == "tool_call":
-        return len(json_of(step.arguments, budget)) <= LONGEST_PROBED
+        return not is_thought(step.name) and len(json_of(step.arguments, budget)) <= LONGEST_PROBED
     if step.check.answer == "manual" or len(step.text) > LONGEST_PROBED:
         return False
     return not isinstance(decoded(step.text), list | dict)

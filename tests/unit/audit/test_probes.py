@@ -80,6 +80,13 @@ def test_steps_that_nothing_but_a_person_decides_are_not_probed() -> None:
     assert {place.recorded.kind for place in probed_steps_of(cases)} == {"tool_call"}
 
 
+def test_thoughts_are_not_probed_because_the_gate_does_not_compare_them() -> None:
+    thought = CheckedCall(name="think", arguments={"thought": "The order is late. Refund 12 EUR at once?"}, result="")
+    turns = (CaseTurn(user="Where is it?", steps=(thought,)),)
+
+    assert probed_steps_of(probed(TestCase(turns=turns)), WorkBudget(1_000_000)) == []
+
+
 def test_what_persons_decided_comes_first_and_is_at_most_a_quarter() -> None:
     labels = tuple(
         Labelled(0, 1, f"The order is {word}.", accepted)

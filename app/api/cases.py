@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from app.api.operation import ApiReply, Command, Resource, operation
-from app.concurrency import computing
 from app.models.api_keys import ApiKey
 from app.models.cases import TestCaseRow
 from app.pagination import ListPage
@@ -102,7 +101,6 @@ class TestCaseResource(Resource, GET="read", PATCH="write", DELETE="write"):
     @operation("One test case", answers={200: schemas.TestCaseSchema})
     def on_get(self, key: ApiKey, test_case_id: int) -> CaseView:
         row = self.services.test_cases.get(project_id=key.project_id, test_case_id=test_case_id)
-        computing.await_place(len(row.document))
         return self.services.test_cases.view(row)
 
     @operation("Change what a test case checks", body=schemas.CaseChangeSchema, answers={200: schemas.TestCaseSchema})

@@ -5,7 +5,9 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from functools import partial
 from itertools import chain
+from threading import Lock
 from typing import Any
 
 import falcon
@@ -27,6 +29,7 @@ EXPORTS_PER_ORGANIZATION = 8
 # A caller that receives no piece within this time is gone. Long records are sent in pieces for slow connections.
 STALLED_S = 60.0
 PIECE = 64 * 1024  # bytes
+_ONE_RECORD = Lock()
 # Longer JSON is streamed.
 WHOLE_BYTES_MAX = 1024 * 1024
 
@@ -60,7 +63,7 @@ def records(
     if kind == "test-cases":
         if since or until:
             raise Invalid("since, until: These are for sessions and runs: test cases have no time.")
-        return _lines(dumper(TestCaseSchema), exports.of_test_cases(prompt_id=prompt_id))
+        return _lines(dumper(TestCaseSchema), exports.of_test_cases(project_id=project_id, prompt_id=prompt_id))
     chosen: dict[str, Any] = {"project_id": project_id, "prompt_id": prompt_id, "since": since, "until": until}
     if kind == "runs":
         return _lines(dumper(Run), exports.of_runs(**chosen))
@@ -69,7 +72,19 @@ def records(
 
 
 def _lines(dump: Dump, items: Iterable[object]) -> Iterator[bytes]:
-    return (orjson.dumps(dump(record), option=orjson.OPT_APPEND_NEWLINE) for record in items)
+    """Yield a line for each record. A process has one record in memory at a time: one may need a hundred megabytes."""
+    # No variable here has the record, which would be in memory until the caller has read its line.
+    lines = map(partial(_line, dump), items)
+    while True:
+        with _ONE_RECORD:
+            line = next(lines, None)
+        if line is None:
+            return
+        yield line
+
+
+def _line(dump: Dump, record: object) -> bytes:
+    return orjson.dumps(dump(record), option=orjson.OPT_APPEND_NEWLINE)
 
 
 def send_lines(req: falcon.Request, resp: falcon.Response, lines: Iterable[bytes], *, name: str) -> None:

@@ -170,6 +170,13 @@ def list_test_cases(
     return list_rows(connection, TestCaseRow, statement)
 
 
+def list_ids(connection: Connection, *, prompt_id: int, before_id: int | None, limit: int) -> list[int]:
+    """List the ids of at most `limit` test cases of a prompt after `before_id`, newest first."""
+    c = test_cases.c
+    of_prompt = select(c.id).where(c.prompt_id == prompt_id)
+    return list(connection.scalars(newest_first(of_prompt, c.id, before_id=before_id, limit=limit)))
+
+
 def count_test_cases(connection: Connection, *, prompt_id: int, search: str | None) -> int:
     return count_rows(connection, select(test_cases.c.id).where(*_found(prompt_id, search)))
 

@@ -14,7 +14,6 @@ from sqlalchemy import Connection
 from app.database.transactions import Database
 from app.errors import NotFound
 from app.models import cases, runs, session_log
-from app.models.cases import TestCaseRow
 from app.models.prompts import require_known
 from app.models.run_log import RunEntry, RunFilter, page_of_runs
 from app.models.runs import RunRow
@@ -25,9 +24,7 @@ from app.services.sessions.service import Session, SessionService
 from app.timestamps import ns_of
 
 Row = TypeVar("Row")
-ROWS_PER_PAGE = 100  # runs or sessions that one statement reads
-# Test cases are read completely, and each may have 4 MiB.
-CASES_PER_PAGE = 5
+ROWS_PER_PAGE = 100  # runs, sessions or ids of test cases that one statement reads
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,12 +85,18 @@ class ExportService:
             if row is not None:
                 yield row
 
-    def of_test_cases(self, *, prompt_id: int) -> Iterator[CaseView]:
-        def read(connection: Connection, last: TestCaseRow | None) -> list[TestCaseRow]:
-            before_id = last.id if last else None
-            return cases.list_test_cases(connection, prompt_id=prompt_id, before_id=before_id, limit=CASES_PER_PAGE)
+    def of_test_cases(self, *, project_id: int, prompt_id: int) -> Iterator[CaseView]:
+        """Yield the test cases. Each is read when it is reached, and is not in memory after that."""
 
-        return chain.from_iterable(map(self.test_cases.views, self._pages(read, CASES_PER_PAGE)))
+        def read(connection: Connection, last: int | None) -> list[int]:
+            return cases.list_ids(connection, prompt_id=prompt_id, before_id=last, limit=ROWS_PER_PAGE)
+
+        def view(test_case_id: int) -> CaseView | None:
+            with self.database.read() as connection:
+                row = cases.find_test_case(connection, project_id=project_id, test_case_id=test_case_id)
+            return self.test_cases.view(row) if row else None  # removed meanwhile
+
+        return filter(None, map(view, self._all(read, ROWS_PER_PAGE)))
 
     def _all(self, read: Callable[[Connection, Row | None], Sequence[Row]], limit: int) -> Iterator[Row]:
         """Yield all rows; for `read` see `_pages`."""

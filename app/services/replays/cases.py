@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
@@ -10,6 +10,7 @@ from typing import Any, cast
 from sqlalchemy import Connection
 
 from app.chat import ToolDefinition
+from app.concurrency import computing
 from app.database.transactions import Database, retried
 from app.errors import Invalid, NotFound
 from app.models import agents, prompt_versions, prompts, sessions
@@ -207,6 +208,10 @@ class TestCaseService:
             return page_by_size(read, size=lambda row: json_size(row.document), limit=limit, cursor=cursor)
 
     def get(self, *, project_id: int, test_case_id: int) -> TestCaseRow:
+        """Return the test case; a large one is read when the thread's request has its place to compute."""
+        with self.database.read() as connection:
+            sizes = test_cases.sizes_of(connection, project_id=project_id, test_case_ids=[test_case_id])
+        computing.await_place(sizes.get(test_case_id, 0))
         return self.store.get(project_id, test_case_id)
 
     def view(self, row: TestCaseRow) -> CaseView:
@@ -214,14 +219,14 @@ class TestCaseService:
         (view,) = self.views([row])
         return view
 
-    def views(self, rows: Sequence[TestCaseRow]) -> Sequence[CaseView]:
-        """Return the test cases, all of one prompt, as people see them."""
+    def views(self, rows: Sequence[TestCaseRow]) -> Iterator[CaseView]:
+        """Yield the test cases, all of one prompt, as people see them. Each is read when it is reached."""
         tools = self._tools(rows[0]) if rows else ()
         resolved = defined_tools(tools)
-        return [
+        return (
             CaseView(row, shown_document(load_case(row.document), tools, row.proposed_effects, resolved))
             for row in rows
-        ]
+        )
 
     def defined_tools(self, *, project_id: int, prompt_id: int) -> Sequence[ToolDefinition]:
         """Return the tools of the prompt's draft."""

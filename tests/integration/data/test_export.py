@@ -15,10 +15,10 @@ import pytest
 from sqlalchemy import event
 
 from app.errors import Unavailable
-from app.http.exports import EXPORTS_PER_ORGANIZATION, PIECE, STALLED_S
-from app.models import language_models
+from app.http.exports import EXPORTS_PER_ORGANIZATION, PIECE, STALLED_S, records
+from app.models import cases, language_models
+from app.models.cases import TestCaseRow
 from app.services.data import export as service
-from app.services.replays import cases as replayed_cases
 from app.services.sessions.service import SessionService
 from app.timestamps import iso
 from tests.support.conversations import export as conversation
@@ -66,18 +66,24 @@ def test_an_export_of_sessions_reads_the_prices_once(world: World, monkeypatch: 
     assert read.call_count == 1
 
 
-def test_an_export_of_test_cases_reads_the_draft_once_for_each_page(
+def test_an_export_reads_a_test_case_after_the_line_of_the_previous_one(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = everything(world)
-    for number in range(service.CASES_PER_PAGE):
-        copied = world.post(f"/api/v1/test-cases/{made['test_case_id']}/copy", json={"name": f"Copy {number}"})
-        assert copied.status_code == 201
-    parsed = Mock(wraps=replayed_cases.parse_config)
-    monkeypatch.setattr(replayed_cases, "parse_config", parsed)
+    made, read = everything(world), list[TestCaseRow | None]()
+    for _ in range(2):
+        assert world.post(f"/api/v1/test-cases/{made['test_case_id']}/copy", json={}).status_code == 201
+    find = cases.find_test_case
 
-    assert len(exported(world, "test-cases", made["prompt_id"])) == service.CASES_PER_PAGE + 1
-    assert parsed.call_count == 2
+    def found(*args: Any, **which: Any) -> TestCaseRow | None:
+        read.append(find(*args, **which))
+        return read[-1]
+
+    monkeypatch.setattr(cases, "find_test_case", found)
+    which = {"project_id": world.project_id, "prompt_id": made["prompt_id"]}
+
+    for number, _line in enumerate(records(world.container.services.export, "test-cases", **which), 1):
+        assert len(read) == number
+    assert len(read) == 3
 
 
 def test_it_is_a_file_of_json_lines(world: World) -> None:
@@ -97,7 +103,6 @@ def test_every_page_is_exported_once(world: World, monkeypatch: pytest.MonkeyPat
 
 def test_test_cases_and_runs_go_over_pages_too(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(service, "ROWS_PER_PAGE", 2)
-    monkeypatch.setattr(service, "CASES_PER_PAGE", 2)
     made = everything(world)
     for place in range(4):
         world.post(f"/api/v1/test-cases/{made['test_case_id']}/copy", json={})

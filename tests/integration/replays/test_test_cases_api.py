@@ -8,6 +8,10 @@ from typing import Any
 
 import pytest
 
+from app.concurrency import computing
+from app.concurrency.computing import LARGE_TEXT, ComputingPlace
+from app.concurrency.quotas import FairSemaphore, Quota
+from app.errors import Unavailable
 from app.services.sessions.service import SessionService
 from tests.integration.replays.recording import HOT, make_case, prompt, record
 from tests.support.backends import SQLITE_CONTAINER
@@ -426,3 +430,23 @@ def test_nothing_foreign_can_be_seen_or_touched(world: World, prompt_id: int, ca
     assert [answer.status_code for answer in refused] == [404] * len(refused)
     assert world.get(f"/api/v1/test-cases/{case['id']}").json == case
     assert world.count("replays") == 0
+
+
+def test_a_large_test_case_is_read_when_the_request_has_its_place_and_a_small_one_at_once(
+    world: World, prompt_id: int
+) -> None:
+    path, service = f"/api/v1/prompts/{prompt_id}/test-cases", world.container.services.test_cases
+    small, large = (
+        world.post(path, json={"question": question, "expectedAnswer": ""}).json["id"]
+        for question in ("small", "x" * LARGE_TEXT)
+    )
+    places = FairSemaphore(Quota(1, 1, 1))
+    with places.hold(0, wait_s=0):
+        computing.offer(ComputingPlace(places, 1, wait_s=0))
+        assert service.get(project_id=world.project_id, test_case_id=small).id == small
+        with pytest.raises(Unavailable):
+            service.get(project_id=world.project_id, test_case_id=large)
+    computing.offer(ComputingPlace(places, 1, wait_s=30))
+    assert service.get(project_id=world.project_id, test_case_id=large).id == large
+    assert places._shares.taken == 1
+    computing.finish()

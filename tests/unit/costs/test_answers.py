@@ -474,18 +474,23 @@ def stored(count: int) -> Callable[..., list[Any]]:
 def pages(size: int) -> Work:
     """Read as many pages of each kind of records."""
     rows, found = stored(4 * size), mock.Mock()
-    service = ExportService(database=mock.MagicMock(), sessions=mock.MagicMock(), test_cases=mock.Mock(views=list))
+
+    def ids(*args: Any, **which: Any) -> list[int]:
+        return [row.id for row in rows(*args, **which)]
+
+    service = ExportService(database=mock.MagicMock(), sessions=mock.MagicMock(), test_cases=mock.Mock(view=always(1)))
 
     def work() -> None:
         with (
-            mock.patch.multiple(export, ROWS_PER_PAGE=4, CASES_PER_PAGE=4),
+            mock.patch.object(export, "ROWS_PER_PAGE", 4),
             mock.patch.object(export.session_log, "list_sessions", rows),
             mock.patch.object(export, "page_of_runs", rows),
             mock.patch.object(export.runs, "find_run", found),
-            mock.patch.object(export.cases, "list_test_cases", rows),
+            mock.patch.object(export.cases, "list_ids", ids),
+            mock.patch.object(export.cases, "find_test_case", found),
         ):
             which = {"project_id": 1, "prompt_id": 1}
-            for records in (service.of_sessions(**which), service.of_runs(**which), service.of_test_cases(prompt_id=1)):
+            for records in (service.of_sessions(**which), service.of_runs(**which), service.of_test_cases(**which)):
                 assert sum(1 for _ in records) == 4 * size
 
     return work

@@ -32,17 +32,19 @@ _SQL_KEYS, PROGRAM_KEYS = words("keys", "sql"), words("keys", "program_arguments
 _DECISIVE_KEYS = _RISKY_KEYS | PROGRAM_KEYS | SHELL_KEYS  # their values change what is run
 _QUERY_KEYS = _SQL_KEYS | words("keys", "graphql")
 _SHELLS = words("keys", "shells")
+_WINDOWS = re.compile("power[ _-]?shell|pwsh|windows|cmd[.]exe", re.IGNORECASE)  # of which shells have other quotes
 _SENDING_VERBS, _CALLING_VERBS = words("requests", "named"), words("requests", "calling")
 _OTHER_ACTIONS = ACTING_VERBS - _CALLING_VERBS
 _INNER_CALLS_MAX = 3  # tools that call one another, before the one that is looked at
 _FOR_SQL = words("keys", "for_sql")
+_DATABASES = _FOR_SQL | {"query", "db", "database", "statement"}  # in the names of tools that get statements
 _STATEMENT_KEYS = _SQL_KEYS - words("keys", "search")  # of which a text is a statement, whatever its first word is
 _CLIENT_PROGRAMS = {"redis": "redis-cli"}  # servers, of which a tool has the name, and the programs with their commands
 _PROGRAMS = PROGRAMS_WITH_SUBCOMMANDS | frozenset(_CLIENT_PROGRAMS.values())
 _COMMAND_LIST_KEYS = ("commands", "cmds")  # keys of several commands, of which each is a text
 _RUNNING_VERBS = frozenset(("run", "execute", "cli", "command", "cmd", "tool", "shell"))
 _NAMES_FOR_OTHER_TEXTS = (ACTION_WORDS | ACTING_IN_OTHER_LANGUAGES | _WORDS_FOR_PEOPLE) - _RUNNING_VERBS
-_LAST_PART = re.compile(r"[^/.:]*\Z")
+_BEFORE_LAST_PART = re.compile(r"[/.:]")
 
 
 def call_reads(name: str, arguments: Any, *, runs_only: bool, has_operations: bool = False) -> bool | None:
@@ -81,14 +83,19 @@ def _content_reads(name: str, keys: Mapping[str, str], arguments: Mapping[str, A
     if key := _first_key(keys, arguments, PROGRAM_KEYS) if (program := program_of(name)) else "":
         return _are_harmless_keys(keys, {key}, runs_only=runs_only) and _program_reads(program, arguments[key])
     if key := _first_key(keys, arguments, SHELL_KEYS) or _key_of_shell_text(name, keys, arguments):
-        return _are_harmless_keys(keys, {key}, runs_only=runs_only) and _command_reads(keys[key], arguments[key])
-    is_stated = is_sql if _FOR_SQL.isdisjoint(words_of_name(name)) else is_sql_or_listing
+        if _is_for_windows(name, keys, arguments) or not _are_harmless_keys(keys, {key}, runs_only=runs_only):
+            return False
+        return _command_reads(keys[key], arguments[key])
+    words_of_tool = {*words_of_name(name)}
+    is_stated = is_sql if _FOR_SQL.isdisjoint(words_of_tool) else is_sql_or_listing
     texts = {
         key: text
         for key, lower in keys.items()
         if isinstance(text := arguments[key], str) and text.strip() and lower in _QUERY_KEYS
         if is_graphql(text) or (lower in _SQL_KEYS and (runs_only or lower in _STATEMENT_KEYS or is_stated(text)))
     }
+    if not _DATABASES.isdisjoint(words_of_tool) and any(map(_is_statement_that_writes, arguments.values())):
+        return False
     if not texts:
         return _single_text_reads(name, keys, arguments, runs_only=runs_only)
     reads = all(graphql_reads(text) if is_graphql(text) else sql_reads(text) for text in texts.values())
@@ -112,6 +119,10 @@ def _single_text_reads(
         return None
     others = {lower for key, lower in keys.items() if key != texts[0] and not _is_number(arguments[key])}
     return others.isdisjoint(_DECISIVE_KEYS) if runs_only else others <= _HARMLESS_TEXT_KEYS
+
+
+def _is_statement_that_writes(text: Any) -> bool:
+    return isinstance(text, str) and is_sql(text) and not sql_reads(text)
 
 
 def _is_command(text: str) -> bool:
@@ -149,6 +160,12 @@ def _key_of_shell_text(name: str, keys: Mapping[str, str], arguments: Mapping[st
     return texts[0] if len(texts) == 1 and arguments[texts[0]].strip() else ""
 
 
+def _is_for_windows(name: str, keys: Mapping[str, str], arguments: Mapping[str, Any]) -> bool:
+    """Return whether the name of a tool, or the shell that a call chooses, is of Windows."""
+    shells = (arguments[key] for key, lower in keys.items() if lower == "shell")
+    return any(isinstance(text, str) and _WINDOWS.search(text) for text in (name, *shells))
+
+
 def _are_harmless_keys(
     keys: Mapping[str, str], ran: set[str], harmless: frozenset[str] = _HARMLESS_KEYS, *, runs_only: bool
 ) -> bool:
@@ -165,9 +182,8 @@ def _command_reads(key: str, command: Any) -> bool:
 
 def program_of(name: str) -> str:
     """Return the program that a tool is named after, as in `kubectl` and `run_git`; "" for other tools."""
-    last = _LAST_PART.search(name.rpartition("__")[2])
-    names = re.split(r"[_\s]+", last[0].lower()) if last else ()
-    parts = {_CLIENT_PROGRAMS.get(part, part) for part in names if part}
+    last = _BEFORE_LAST_PART.split(name.rpartition("__")[2])[-1]
+    parts = {_CLIENT_PROGRAMS.get(part, part) for part in re.split(r"[_\s]+", last.lower()) if part}
     programs = _PROGRAMS.intersection(parts)
     return next(iter(programs)) if len(programs) == 1 and parts - programs <= _RUNNING_VERBS else ""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from typing import Any
 
 from app.replay.command_forms import is_same_command
 from app.replay.program_forms import dumped, program_form, syntax_of
@@ -15,6 +16,7 @@ from app.replay.statement_forms import Form, is_narrower, statement_form
 from app.replay.text_kinds import LONGEST, is_sql
 from app.replay.times_of_day import in_24_hours
 
+_LARGEST = 2**53  # up to which a float is the whole number that was written
 _STEPS_PER_CHARACTER = 5  # a dozen readings, as a program, a command, a statement and an address
 
 
@@ -66,14 +68,22 @@ def _json_form(text: str) -> str:
     if text.strip()[:1] not in ("{", "["):
         return ""
     try:
-        return json.dumps(json.loads(text, parse_float=_number), sort_keys=True)
+        return json.dumps(json.loads(text, parse_float=_number, object_pairs_hook=_members), sort_keys=True)
     except (ValueError, RecursionError):
         return ""
 
 
 def _number(text: str) -> float:
     number = float(text)
-    return int(number) if number.is_integer() else number
+    return int(number) if number.is_integer() and abs(number) < _LARGEST else number
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object. Raises `ValueError` for a key that it has twice: programs read different ones of them."""
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        raise ValueError("a key twice")
+    return members
 
 
 def _program(text: str) -> str:

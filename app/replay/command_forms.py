@@ -14,9 +14,9 @@ from typing import Any
 from app.replay.find_forms import find_form
 from app.replay.measures import seconds_of, seconds_of_job, with_plain_measures
 from app.replay.scalar_forms import path_form
-from app.replay.shell_commands import acting_part
+from app.replay.shell_commands import acting_part, replaced_signs
 from app.replay.shell_options import is_with_same_options
-from app.replay.shell_programs import carried_command, without_assignments
+from app.replay.shell_programs import carried_command
 from app.replay.tables import TABLES, words
 from app.replay.text_kinds import is_language
 from app.replay.value_notes import RESOURCES
@@ -57,7 +57,7 @@ def command_form(command: str, depth: int = 0, *, worded: bool = True) -> list[t
 def is_same_command(left: str, right: str, *, worded: bool = True) -> bool:
     """Return whether two commands do the same, by the tables or by the names and values of their options."""
     forms = command_form(left, worded=worded), command_form(right, worded=worded)
-    if not forms[0] or len(forms[0]) != len(forms[1]):
+    if not forms[0] or len(forms[0]) != len(forms[1]) or replaced_signs(left) != replaced_signs(right):
         return False
     return all(_is_same_program(first, other) for first, other in zip(*forms, strict=True))
 
@@ -115,7 +115,7 @@ def _find_program(find: Sequence[str], between: str = "", part: Sequence[str] = 
 
 
 def _program_form(part: Sequence[str], depth: int) -> tuple[Any, ...]:
-    part = _renamed(without_assignments(part))
+    part = _renamed(part)
     if depth < _DEPTH_MAX and part and (command := carried_command(part[0], part[1:])):
         return _carrier_form(part, command, depth + 1)
     if not part or part[0] == "find":

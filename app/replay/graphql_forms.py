@@ -15,6 +15,7 @@ _TOKEN = re.compile(TEXT + r"|#[^\n\r]*+|[A-Za-z_]\w*+|-?\d++(?:\.\d++)?(?:[eE][
 _DEEPEST = 50  # objects, lists and selections within one another
 _MOST_INSERTED = 10 * LONGEST  # characters of variables, each counted where it is used
 _KINDS = ("query", "mutation", "subscription")
+_ABSENT = object()  # a variable without a value: its argument is left out, where null may clear what is stored
 
 Form = tuple[Any, ...]
 
@@ -104,16 +105,16 @@ class _Document:
         return fields
 
     def _arguments(self, depth: int, end: str = ")") -> dict[str, Any]:
-        """Return the arguments of a field or the members of an object, but for those without a value."""
+        """Return the arguments of a field or the members of an object, but for variables without a value."""
         arguments = {}
         while not self._accept(end):
             name = self._name()
             self._next(":")
             arguments[name] = self._value(depth + 1)
-        return {name: value for name, value in arguments.items() if value is not None}
+        return {name: value for name, value in arguments.items() if value is not _ABSENT}
 
     def _variable(self, name: str) -> Any:
-        value = self._variables.get(name)
+        value = self._variables.get(name, _ABSENT)
         if isinstance(value, str | dict | list):
             self._sizes.setdefault(name, len(json.dumps(value)))
             self._room -= self._sizes[name]
@@ -133,7 +134,7 @@ class _Document:
             entries = []
             while not self._accept("]"):
                 entries.append(self._value(depth + 1))
-            return entries
+            return [None if entry is _ABSENT else entry for entry in entries]
         if word.startswith('"""'):
             return word[3:-3].strip()
         # A word is a value of an enumeration, which a variable has as a text.

@@ -11,7 +11,7 @@ from app.replay.graphql import graphql_reads
 from app.replay.tables import words
 from app.replay.text_kinds import LONGEST
 from app.replay.texts.sources import json_of
-from app.replay.tool_names import ACTING_VERBS, ACTION_WORDS, READING, words_of_name
+from app.replay.tool_names import ACTING_VERBS, ACTION_WORDS, READING, begins_acting, words_of_name
 from app.values.unicode import is_stream_safe
 
 _SAFE, _UNSAFE = words("requests", "safe"), words("requests", "unsafe")
@@ -31,6 +31,8 @@ def request_reads(keys: Mapping[str, str], arguments: Mapping[str, Any], *, runs
     """
     methods = [arguments[key] for key, lower in keys.items() if lower in METHOD_KEYS]
     addresses = [arguments[key] for key, lower in keys.items() if lower in ADDRESS]
+    if not methods and _is_sent_within(arguments):
+        return False
     if not methods or not addresses or not all(isinstance(method, str) for method in methods):
         return None
     names = {method.lower() for method in methods}
@@ -44,13 +46,20 @@ def request_reads(keys: Mapping[str, str], arguments: Mapping[str, Any], *, runs
         return False
     bodies = [value for lower, value in others if lower in BODY and value]
     if names <= _SAFE:
-        return not bodies and not any(map(_names_an_action, addresses))
+        return not bodies and not any(map(address_acts, addresses))
     if names != {"post"}:
         return False
     last = words_of_name(_path(addresses[-1]).rstrip("/").rpartition("/")[2])
     if last[:1] == ["graphql"]:
         return len(bodies) == 1 and _is_query(bodies[0])
     return None if last and last[0] in READING else False
+
+
+def _is_sent_within(arguments: Mapping[str, Any]) -> bool:
+    """Return whether the options of a call, as those of `fetch(url, options)`, have a method that is not safe."""
+    options = [value for value in arguments.values() if isinstance(value, dict)]
+    methods = [part[key] for part in options for key in part if key.lower() in METHOD_KEYS]
+    return any(isinstance(method, str) and method.lower() in _UNSAFE for method in methods)
 
 
 def split_address(address: str) -> SplitResult:
@@ -67,7 +76,7 @@ def _adds_nothing(others: Sequence[tuple[str, Any]]) -> bool:
     """Return whether neither parameters nor headers name an action or another method."""
     return all(
         pairs is not None and not any(is_acting(name, value) for name, value in pairs)
-        for known, is_acting in ((PARAMETERS, _parameter_acts), (HEADERS, _header_acts))
+        for known, is_acting in ((PARAMETERS, _parameter_acts), (HEADERS, header_acts))
         for pairs in (_pairs(value) for lower, value in others if lower in known)
     )
 
@@ -83,23 +92,33 @@ def _pairs(value: Any) -> list[tuple[str, str]] | None:
     return [(name, inner if isinstance(inner, str) else "") for name, inner in value.items()]
 
 
-def _header_acts(name: str, _value: str) -> bool:
-    return "method" in name.lower()  # X-HTTP-Method-Override
+def header_acts(name: str, _value: str = "") -> bool:
+    """Return whether a header names another method, as `X-HTTP-Method-Override` does."""
+    return "method" in name.lower()
 
 
 def _parameter_acts(name: str, value: str) -> bool:
-    acting = ACTION_WORDS.intersection(words_of_name(value)[:1]) if name.lower() in _ACTION else ()
-    return bool(acting) or name.lower() in ACTING_VERBS
+    named = name.lower().partition("[")[0]
+    if "method" in named and value.lower() in _UNSAFE:  # `x-http-method-override`
+        return True
+    acting = ACTION_WORDS.intersection(words_of_name(value)[:1]) if named in _ACTION else ()
+    return bool(acting) or named in ACTING_VERBS
 
 
-def _names_an_action(address: str) -> bool:
-    """Return whether a segment of the path or a parameter is, or begins with, a word for an action."""
+def address_acts(address: str) -> bool:
+    """Return whether a segment of the path or a parameter is, or begins with, a word for an action.
+
+    An address of another protocol, such as gopher, may send anything.
+    """
     try:
-        parameters = parse_qsl(split_address(address).query, keep_blank_values=True)
+        parts = split_address(address)
+        parameters = parse_qsl(parts.query, keep_blank_values=True)
     except ValueError:
         return True
-    return any(map(_begins_acting, _BETWEEN.split(_path(address)))) or any(
-        _parameter_acts(name, value) for name, value in parameters
+    return (
+        parts.scheme not in ("", "http", "https")
+        or any(map(begins_acting, _BETWEEN.split(_path(address))))
+        or any(_parameter_acts(name, value) for name, value in parameters)
     )
 
 
@@ -108,10 +127,6 @@ def _path(address: str) -> str:
         return unquote(split_address(address).path)
     except ValueError:
         return ""
-
-
-def _begins_acting(segment: str) -> bool:
-    return not ACTING_VERBS.isdisjoint(words_of_name(segment)[:1])
 
 
 def _is_query(body: Any) -> bool:

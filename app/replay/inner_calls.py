@@ -49,7 +49,8 @@ def operation_reads(keys: Mapping[str, str], arguments: Mapping[str, Any]) -> bo
         return False
     words_of_it = words_of_name(operations[0])
     reads = words_of_it[:1] == words_of_it or effect_of_name(operations[0]) == "read"
-    is_more = any(lower in _MORE and arguments[key] for key, lower in keys.items())
+    more = _MORE | {"status"} if words_of_it[:1] == ["status"] else _MORE  # a status with a value may set it
+    is_more = any(lower in more and arguments[key] for key, lower in keys.items())
     return reads and not _OPERATIONS.isdisjoint(words_of_it[:1]) and not is_more
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import warnings
 
 from app.values.unicode import is_stream_safe
@@ -10,19 +11,23 @@ from app.values.unicode import is_stream_safe
 # Python would write a line to standard error for each number of a program that a word follows, such as `1if`.
 warnings.filterwarnings("ignore", category=SyntaxWarning, module="<unknown>")
 
+_NOT_IN_A_LINE = re.compile(r"[$`^]|#(?!\s)")
 _SIMPLE = (ast.Constant, ast.Name, ast.Attribute)
 
 
 def syntax_of(text: str) -> ast.Module | None:
-    """Return the syntax tree of a program of Python; None for other texts.
+    """Return the syntax tree of a program of Python; None for other texts, and for comments only.
 
-    In a formula of one line `^` may be a power, which binds stronger than it does in Python. Python normalizes names,
-    which is quadratic in the combining marks of a run.
+    In one line, `#a` may be a selector or a part of an address, `$` and a backtick may be replaced by a shell, and `^`
+    may be a power, which binds stronger than it does in Python. Python normalizes names, which is quadratic in the
+    combining marks of a run.
     """
-    if ("^" in text and "\n" not in text.strip()) or not is_stream_safe(text):
+    is_line = "\n" not in text.strip()
+    if (is_line and _NOT_IN_A_LINE.search(text)) or not is_stream_safe(text):
         return None
     try:
-        return ast.parse(text)
+        program = ast.parse(text)
+        return program if program.body else None
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 

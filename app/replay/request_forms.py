@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from operator import itemgetter
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -28,8 +29,10 @@ def address_form(text: str, parameters: tuple[tuple[str, str], ...] = ()) -> Add
         parts = split_address(text.strip())
     except ValueError:
         return None
-    pairs = tuple(sorted((*parse_qsl(parts.query, keep_blank_values=True), *parameters)))
-    host = parts.netloc.lower().removesuffix(_PORTS.get(parts.scheme, ""))
+    named = (*parse_qsl(parts.query, keep_blank_values=True), *parameters)
+    pairs = tuple(sorted(named, key=itemgetter(0)))  # of one name, the last one may count
+    user, at, host = parts.netloc.rpartition("@")
+    host = user + at + host.lower().removesuffix(_PORTS.get(parts.scheme, ""))
     return parts.scheme, host, _path_form(parts.path).rstrip("/"), pairs, parts.fragment
 
 
@@ -72,7 +75,7 @@ def request_form(arguments: Mapping[str, Any]) -> tuple[Any, ...] | None:
         return None
     named = sorted(_headers(sent, content, place[1]))
     if _is_form(content) and not any(name == "content-type" for name, _ in named):
-        content = sorted(parse_qsl(content, keep_blank_values=True))
+        content = sorted(parse_qsl(content, keep_blank_values=True), key=itemgetter(0))
     return method.upper(), place, named, content, others
 
 

@@ -13,10 +13,11 @@ from typing import Any
 from app.replay.shell_programs import carried_command, program_reads, without_assignments
 from app.replay.text_kinds import LONGEST
 
-_SUBSTITUTED = re.compile(r"[`\n\r]|\$[\w({\[]|[<>]")
+_SUBSTITUTED = re.compile(r"[`\n\r]|\$[\w({\[@*#?!$-]|[<>]")
 _KEEPS_LINES = re.compile(r"['\"\\#\r]")
 _OPERATOR = re.compile(r"[();<>|&]+")
 _QUOTED = re.compile(r"'[^']*+'|\"(?:[^\"\\]|\\.)*+\"|\\.", re.DOTALL)
+_REPLACED, _REPLACED_IN_QUOTES = re.compile(r"[][*?~$`]|\{(?!\})|(?<!\S)#"), re.compile(r"[$`]")
 _EMPTY = "''"  # in place of a quoted text
 _OTHER = "\0"  # before an operator among words
 _BETWEEN = ("|", "&&", "||", ";")  # programs that read, which only read then
@@ -54,18 +55,26 @@ def programs_of(command: str) -> list[list[str]]:
 
 
 def command_words(command: str) -> list[str]:
-    """Return the words of a command without the quotes around them, and its operators; empty for what is broken."""
+    """Return the words of a command without the quotes around them, then its operators and what a shell may replace.
+
+    Empty for what is broken.
+    """
     if "\n" in command:
         return []
     lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
     lexer.whitespace_split, lexer.commenters = True, ""
     try:
-        return [
-            *lexer,
-            *_OPERATOR.findall(_QUOTED.sub("", command)),
-        ]  # the operators once more, for quoted ones are words
+        # The operators once more, for quoted ones are words.
+        return [*lexer, *_OPERATOR.findall(_QUOTED.sub("", command)), *replaced_signs(command)]
     except ValueError:
         return []
+
+
+def replaced_signs(command: str) -> list[str]:
+    """Return the signs for which a shell may put other words, as `*` and `$`; one between quotes follows a quote."""
+    within = (text for text in _QUOTED.findall(command) if text[0] == '"')
+    quoted = (f'"{sign}' for text in within for sign in _REPLACED_IN_QUOTES.findall(text))
+    return [*_REPLACED.findall(_QUOTED.sub(_EMPTY, command)), *quoted]
 
 
 def is_operator(word: str) -> bool:

@@ -15,7 +15,6 @@ _NAMED = re.compile(r"([A-Za-z]\w*)=(.*)", re.DOTALL)
 _TIMES = ("timelimit", "time_limit", "walltime")
 _OF_OUTPUT = frozenset(("--json", "--yaml", "--pretty", "--plain", "--color", "--no-color", "--no-headers"))
 _MOST = 50  # options between two words that are compared
-_UNLIKE = 1  # options of which the letter may be none of the long name, as in `-L` and `--size`
 
 Option = tuple[str, str]  # its name, and its value or ""
 
@@ -84,15 +83,15 @@ def _are_same(left: Sequence[Option], right: Sequence[Option]) -> bool:
         return False
     rest = [option for option in left if option not in right]
     free = [option for option in right if option not in left]
-    unlike = 0
     for name, value in sorted(rest, key=lambda option: len(option[0])):
         others = [other for other, of_it in free if of_it == value and _is_short(name) != _is_short(other)]
         if not others:
             return False
         other = min(others, key=lambda other: _unlikeness(name, other))
-        unlike += _unlikeness(name, other) > 1
+        if _unlikeness(name, other) > 1:
+            return False
         free.remove((other, value))
-    return unlike <= _UNLIKE
+    return True
 
 
 def _is_short(name: str) -> bool:

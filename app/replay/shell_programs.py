@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from itertools import takewhile
 from typing import Any
 
+from app.replay.http_requests import address_acts, header_acts
 from app.replay.sql_statements import sql_reads
 from app.replay.tables import TABLES, words
+from app.replay.tool_names import SUBCOMMANDS
 
 _PROGRAMS = TABLES["programs"]
 _NAMES = words("programs", "names")
 _PATTERNS = [re.compile(pattern) for pattern in _PROGRAMS["patterns"]]
-_SUBCOMMANDS = {program: frozenset(names.split()) for program, names in _PROGRAMS["subcommands"].items()}
 _CARRIERS: dict[str, dict[str, Any]] = _PROGRAMS["carriers"]
 _FORBIDDEN: dict[str, list[str]] = _PROGRAMS["forbidden"]
 _CLUSTERS: dict[str, str] = _PROGRAMS["clusters"]
@@ -22,7 +23,8 @@ _ONLY: dict[str, dict[str, Any]] = _PROGRAMS["only"]
 _FAMILIES: dict[str, tuple[str, int, int]] = _PROGRAMS["families"]
 _THINGS = {program: [frozenset(names.split()) for names in places] for program, places in _PROGRAMS["things"].items()}
 _LIKE: dict[str, str] = _PROGRAMS["like"]
-PROGRAMS_WITH_SUBCOMMANDS = frozenset(name for name in (*_SUBCOMMANDS, *_FAMILIES, *_LIKE) if " " not in name)
+PROGRAMS_WITH_SUBCOMMANDS = frozenset(name for name in (*SUBCOMMANDS, *_FAMILIES, *_LIKE) if " " not in name)
+_HTTP = re.compile(r"(https?://)?(?(1)|(?:localhost|127\.0\.0\.1|\[::1\])(?![^:/])).*", re.DOTALL)
 _SHELLS = ("bash", "sh", "zsh", "/bin/bash", "/bin/sh", "/bin/zsh")
 _WHITE_SPACE, _NO_BREAK = re.compile(r"\s"), "\N{NO-BREAK SPACE}"
 _THING = re.compile(r"[a-z][a-z0-9-]*")
@@ -36,16 +38,12 @@ def program_reads(part: Sequence[str]) -> bool:
     line = " ".join(part if program == "mongosh" else (_WHITE_SPACE.sub(_NO_BREAK, word) for word in part))
     if any(pattern.fullmatch(line) for pattern in _PATTERNS):
         return True
-    if any(_is_forbidden(program, argument) for argument in arguments):
+    name, _, is_reading = _subcommand(program, arguments)
+    if any(_is_forbidden(program, argument) or _is_in_cluster(name, argument) for argument in arguments):
         return False
     if program in _ONLY:
         return _has_only(_ONLY[program], arguments)
-    return program in _NAMES or _subcommand(program, arguments)[2] or _family_reads(program, arguments)
-
-
-def is_named_as_reading(words: Sequence[str]) -> bool:
-    """Return whether the words of a tool's name are a program and a subcommand that reads, as in `kubectl_logs`."""
-    return len(words) > 1 and " ".join(words[1:]) in _SUBCOMMANDS.get(words[0], ())
+    return program in _NAMES or is_reading or _family_reads(program, arguments)
 
 
 def carried_command(program: str, arguments: Sequence[str]) -> list[str] | str:
@@ -105,11 +103,11 @@ def _by_xargs(arguments: Sequence[str]) -> list[str]:
 def _subcommand(program: str, arguments: Sequence[str]) -> tuple[str, Sequence[str], bool]:
     """Return the longest known name of a program with its subcommands, what follows it, and whether it only reads."""
     name, rest = program, arguments
-    while name in _SUBCOMMANDS:
+    while name in SUBCOMMANDS:
         rest = _after_options(rest, _BEFORE.get(name, ""))
         if not rest:
             return name, rest, False
-        if rest[0] in _SUBCOMMANDS[name]:
+        if rest[0] in SUBCOMMANDS[name]:
             return f"{name} {rest[0]}", rest[1:], True
         name, rest = f"{name} {rest[0]}", rest[1:]
     return name, rest, False
@@ -133,12 +131,19 @@ def _after_options(arguments: Sequence[str], known: str) -> Sequence[str]:
 def _is_forbidden(program: str, argument: str) -> bool:
     """Return whether an argument begins with a forbidden option, or may abbreviate a long one."""
     forbidden = _FORBIDDEN.get(program, ())
-    is_long, is_cluster = argument[:2] == "--", argument[:1] == "-" and argument[:2] != "--"
+    if program == "go" and argument[:2] == "--":  # which has one dash or two before any option
+        argument = argument[1:]
     if argument.startswith(tuple(forbidden)):
         return True
-    if is_long and len(name := argument.partition("=")[0]) > 2:
+    if argument[:2] == "--" and len(name := argument.partition("=")[0]) > 2:
         return any(option.startswith(name) for option in forbidden)
-    return is_cluster and any(option in argument for option in _CLUSTERS.get(program, ""))
+    return _is_in_cluster(program, argument)
+
+
+def _is_in_cluster(name: str, argument: str) -> bool:
+    """Return whether a cluster of options of one letter has one that is forbidden for a program or a subcommand."""
+    is_cluster = argument[:1] == "-" and argument[:2] != "--"
+    return is_cluster and any(option in argument for option in _CLUSTERS.get(name, ""))
 
 
 def _has_only(known: dict[str, Any], arguments: Sequence[str]) -> bool:
@@ -204,4 +209,9 @@ def _joined_options(argument: str, flags: str, valued: str) -> tuple[str, str, b
 def _is_as(pattern: str, value: str) -> bool:
     if pattern == "SQL":  # of which clients execute commands after a backslash
         return "\\" not in value and sql_reads(value)
+    if pattern == "HEADER":  # `@` begins the name of a file with headers
+        return value[:1] != "@" and not header_acts(value.partition(":")[0])
+    if pattern == "ADDRESS":
+        http = _HTTP.fullmatch(value)
+        return http is not None and not address_acts(value if http[1] else f"http://{value}")
     return re.fullmatch(pattern, value, re.DOTALL) is not None

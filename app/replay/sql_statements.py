@@ -18,8 +18,12 @@ _BEGINS_COMMENT = re.compile("--|//|#")  # in some databases only
 # A quote after a backslash, texts of PostgreSQL and of Oracle, and the end of a line for some databases only.
 _OTHER_TEXT = re.compile(r"\\['\"`]|\$\w*+\$|(?<!\w)[nN]?[qQ]'|\r(?!\n)")
 _WORD = re.compile(r"[^\W\d]\w*+")
-# It begins only where a word does: within a word, each letter would have the rest read again.
-_CALL = re.compile(r"(?<!\w)\d*+([^\W\d]\w*+)\s*+\(")
+# It begins only where a word does: within a word, each letter would have the rest read again. A name in a schema, such
+# as `a.count(`, is that of another function, but for one in the schema of PostgreSQL itself.
+_CALL = re.compile(r"(?:(?<!\w)\d*+|([.$])\s*+)([^\W\d]\w*+)\s*+\(")
+_PLAIN_SCHEMA = re.compile(r"\bpg_catalog\s*+\.")
+_NEXT_VALUE = re.compile(r"\bnext\s++value\s++for\b")
+_COMMAND = re.compile(r"\\(?!g\s*+;?\s*+\Z)")  # of a client, such as `\g file`; `\G` at the end only shows
 # Names with columns in parentheses, which are no calls: `as v(a, b)`, and `with v(a, b) as (select …`.
 _NAMED_COLUMNS = re.compile(
     r"\bas\s++(?!materialized\b)[^\W\d]\w*+\s*+\([\w\s,]*+\)"
@@ -54,7 +58,7 @@ def sql_reads(text: str) -> bool:
     if len(text) > LONGEST or is_doubtful(text):
         return False
     plain = SQL_TEXT.sub(_placeholder, text).lower()
-    if "#" in plain:  # begins a comment of MySQL, in which a quote begins no text
+    if "#" in plain or _COMMAND.search(plain):  # `#` begins a comment of MySQL, in which a quote begins no text
         return False
     statements = [statement for part in plain.split(";") if _WORD.search(statement := part.strip())]
     return bool(statements) and all(map(_statement_reads, statements))
@@ -82,8 +86,11 @@ def is_definition(text: str) -> bool:
 
 def _statement_reads(statement: str) -> bool:
     named = _WORD.findall(statement)
-    called = _CALL.findall(_NAMED_COLUMNS.sub(" named ", statement))
+    plain = _PLAIN_SCHEMA.sub("", _NAMED_COLUMNS.sub(" named ", statement))
+    called = ["".join(parts) for parts in _CALL.findall(plain)]
     changes = _CHANGES.intersection(named)
+    if _NEXT_VALUE.search(statement):
+        return False
     if changes:
         # `replace(a, 'b', 'c')` computes, and `explain analyze` only executes what follows.
         only_called = {name for name in _ALSO_FUNCTIONS if named.count(name) == called.count(name)}

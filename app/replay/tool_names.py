@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Literal
 
-from app.replay.shell_programs import is_named_as_reading
 from app.replay.tables import TABLES, words
 from app.values.unicode import without_accents
 
@@ -24,12 +23,15 @@ JOINING, VERB_ENDINGS = words("joining", "words"), tuple(words("joining", "endin
 ALWAYS_ACTING = words("actions", "always")
 ACTING_VERBS = ALWAYS_ACTING | words("actions", "verbs")
 ACTION_WORDS = ACTING_VERBS | words("actions", "nouns")  # the nouns are verbs as well, as `charge`
+_THINGS, _ACTING_ON_THINGS = words("actions", "things"), words("actions", "of_things")
+_BULK = words("actions", "bulk")
 ACTING_IN_OTHER_LANGUAGES = words("acting", "words")
 _THOUGHTS = words("thoughts", "names")
 _ACTING_FIRST = ACTING_IN_OTHER_LANGUAGES | words("acting", "first")
 _ACTING_UNSPACED = tuple(words("acting", "unspaced"))
 # A script without spaces between its words: the verb is at either end of the name.
 _UNSPACED = re.compile("[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7a3]")
+SUBCOMMANDS = {program: frozenset(names.split()) for program, names in TABLES["programs"]["subcommands"].items()}
 _NAMESPACE = re.compile(r"__|[./:]")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\dA-Z_]+|\d+")
 
@@ -72,6 +74,8 @@ def is_named_for_an_action(name: str) -> bool:
 def _begins_or_ends_reading(part: str, words: Sequence[str]) -> bool:
     if not words or tuple(words[:2]) in ACTING_PAIRS or _joins_an_action(words):
         return False
+    if words[0] in _THINGS and not _ACTING_ON_THINGS.isdisjoint((words[-1], *words[1:2])):
+        return False
     if _UNSPACED.search(part):
         return _reads_unspaced(part)
     if words[0] in READING or tuple(words[:2]) in READING_PAIRS:
@@ -79,7 +83,7 @@ def _begins_or_ends_reading(part: str, words: Sequence[str]) -> bool:
     is_acting = words[0] in _ACTING_FIRST or not (ACTION_WORDS | ACTING_IN_OTHER_LANGUAGES).isdisjoint(words)
     ends_reading = words[-1] in READING_LAST or (words[-1] == "list" and words[-2][-1] == "s")
     reads_second = len(words) > 2 and words[1] in _READING_SECOND
-    return ((ends_reading or reads_second) and not is_acting) or is_named_as_reading(words)
+    return ((ends_reading or reads_second) and not is_acting) or " ".join(words[1:]) in SUBCOMMANDS.get(words[0], ())
 
 
 def _reads_unspaced(part: str) -> bool:
@@ -93,6 +97,12 @@ def _reads_unspaced(part: str) -> bool:
 def _joins_an_action(words: Sequence[str]) -> bool:
     joined = (after for before, after in pairwise(words[1:]) if before in JOINING and after not in READING)
     return any(word in ACTION_WORDS | ACTING_IN_OTHER_LANGUAGES or word.endswith(VERB_ENDINGS) for word in joined)
+
+
+def begins_acting(part: str) -> bool:
+    """Return whether a part of an address begins with a word for an action, as `deleteAll` and `bulk-delete`."""
+    words = words_of_name(part)
+    return not ACTING_VERBS.isdisjoint(words[1:2] if _BULK.intersection(words[:1]) else words[:1])
 
 
 def words_of_name(part: str) -> list[str]:

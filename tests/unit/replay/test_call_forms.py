@@ -240,6 +240,7 @@ def test_a_mutation_that_is_written_differently_is_left_to_a_judge(
         {key: inline(identifier, restock, reason).replace("} } }", "} } again: orderCancel(id: 1) { id } }")},
         {key: inline(identifier, restock, reason).replace("restock", "notify")},
         {key: inline(identifier, restock, reason).replace(", reason", ", dry: true, reason")},
+        {key: inline(identifier, restock, reason).replace(", reason", ", note: null, reason")},
         {key: renamed, "variables": {"order": reason, "restock": restock, "why": variables["id"]}},
         {key: CANCELLED, "variables": {**variables, "restock": not restock}},
         {key: inline(identifier, restock, reason).replace("mutation", "query")},

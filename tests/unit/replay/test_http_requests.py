@@ -99,6 +99,14 @@ def test_a_request_with_another_method_writes(
         {"path": "/orders/7", "Body": {"a": 1}, "body": ""},
         {"path": "/orders/7", "Params": {"action": "delete"}, "params": {}},
         {"path": "/orders/7", "http_method": "DELETE"},
+        {"path": "/orders/7?x-http-method-override=DELETE"},
+        {"path": "/orders/7?httpMethod=put"},
+        {"path": "/orders?do%5B%5D=delete"},
+        {"path": "/orders/bulk-delete"},
+        {"path": "/jobs/7/kill"},
+        {"path": "/cache/purge"},
+        {"url": "gopher://redis:6379/_FLUSHALL"},
+        {"url": "dict://redis:6379/flushall"},
         {},
     ],
 )
@@ -123,6 +131,8 @@ def test_a_tool_that_fetches_writes_with_a_method_that_does() -> None:
     assert fetch.called_with({"url": "https://a.example"}).effect == "read"
     assert fetch.called_with({"url": "https://a.example", "method": "GET"}).effect == "read"
     assert fetch.called_with({"url": "https://a.example", "method": "DELETE"}).effect == "write"
+    assert fetch.called_with({"url": "https://a.example", "options": {"method": "get"}}).effect == "read"
+    assert fetch.called_with({"url": "https://a.example", "options": {"method": "post", "body": "a"}}).effect == "write"
 
 
 def test_a_search_that_is_posted_is_left_to_the_name_of_the_tool() -> None:
@@ -285,6 +295,11 @@ def test_calls_in_calls_without_end_are_writes() -> None:
         ("screenshot", {}, "read"),
         ("preview_run", {"period": "2026-11"}, "read"),
         ("history", {"name": "web"}, "read"),
+        ("status", {"id": 7}, "read"),
+        ("status", {"id": 7, "status": "closed"}, "write"),
+        ("list", {"status": "closed"}, "read"),
+        ("snapshot", {"id": 7}, "write"),
+        ("get", {"id": 7, "transition": "close"}, "write"),
         ("undo", {"name": "web"}, "write"),
         ("delete", {"id": 7}, "write"),
         ("create", {"title": "a"}, "write"),

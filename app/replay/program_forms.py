@@ -12,6 +12,7 @@ from app.values.unicode import is_stream_safe
 warnings.filterwarnings("ignore", category=SyntaxWarning, module="<unknown>")
 
 _NOT_IN_A_LINE = re.compile(r"[$`^]|#(?!\s)")
+_LARGEST = 2**53  # up to which a float is the whole number that was written
 _SIMPLE = (ast.Constant, ast.Name, ast.Attribute)
 
 
@@ -48,9 +49,11 @@ def program_form(text: str) -> str:
     program = syntax_of(text)
     if program is None:
         return ""
-    stored = {node.id for node in ast.walk(program) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    names = [node for node in ast.walk(program) if isinstance(node, ast.Name)]
+    # A name that is only set, as in the lines of a file of settings, is no variable.
+    stored, read = ({name.id for name in names if isinstance(name.ctx, kind)} for kind in (ast.Store, ast.Load))
     try:
-        return dumped(_InOneForm(stored - _fixed_names(program)).visit(program))
+        return dumped(_InOneForm((stored & read) - _fixed_names(program)).visit(program))
     except RecursionError:
         return ""
 
@@ -81,7 +84,7 @@ class _InOneForm(ast.NodeTransformer):
         return node
 
     def visit_Constant(self, node: ast.Constant) -> ast.Constant:
-        if isinstance(node.value, float) and node.value.is_integer():
+        if isinstance(node.value, float) and node.value.is_integer() and abs(node.value) < _LARGEST:
             node.value = int(node.value)
         return node
 

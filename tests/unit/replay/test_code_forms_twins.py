@@ -137,6 +137,8 @@ DIFFERENT = [
     ("https://Ann:b@h/x", "https://ann:B@h/x"),
     ('{"a": 1, "a": 2}', '{"a": 2}'),
     ('{"a": 9007199254740993.0}', '{"a": 9007199254740992}'),
+    ("max_temp = 50", "min_temp = 50"),
+    ("fan = 1\nmax_temp = 50", "fan = 1\nmin_temp = 50"),
     ("pay('a', 1)", "pay('a', 2)"),
     ("pay(a - b)", "pay(b - a)"),
     ("if a:\n    go(1)\n    go(2)", "if a:\n    go(1)\ngo(2)"),

@@ -6,7 +6,6 @@ import codecs
 import json
 import math
 import re
-from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -16,6 +15,7 @@ from app.values.structs import decoder
 
 MAX_DEPTH = 64
 """Levels of lists and objects that are kept as such in content that came from outside."""
+_CONTAINERS = (list, dict)
 _PIECE = 1024 * 1024  # bytes
 _MEASURED = 64 * 1024  # characters
 _BOM = b"\xef\xbb\xbf"
@@ -236,17 +236,19 @@ def unwrapped_json(value: Any) -> Any:
 
 def too_deep(value: Any) -> bool:
     """Return whether lists and objects nest deeper than JSON writers surely accept."""
-    level = [value]
+    level = [value] if isinstance(value, _CONTAINERS) else []
     for _ in range(MAX_DEPTH):
-        level = [inner for outer in level for inner in _children(outer)]
+        # A call for each of a hundred thousand empty objects would need half a second.
+        level = [
+            inner
+            for outer in level
+            if outer
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, _CONTAINERS)
+        ]
         if not level:
             return False
     return True
-
-
-def _children(value: Any) -> Iterable[Any]:
-    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return (item for item in items if isinstance(item, dict | list))
 
 
 def count_marks(text: str | bytes) -> int:

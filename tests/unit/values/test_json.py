@@ -18,9 +18,11 @@ from app.values.json import (
     json_length,
     json_or_text,
     may_be_deep,
+    too_deep,
     unwrapped_json,
 )
 from app.values.storable import decode_json
+from tests.support.operations import calls_of
 
 VALUES = st.recursive(
     st.none() | st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
@@ -144,3 +146,16 @@ def test_the_length_of_deep_json_and_of_half_a_pair_is_measured() -> None:
         deep = [deep]
     assert json_length(deep) >= 10_000
     assert json_length("\ud800") == 3
+
+
+@pytest.mark.parametrize("value", [[{}] * 10_000, {str(n): [] for n in range(10_000)}, [[1]] * 10_000])
+def test_the_depth_of_many_small_values_needs_no_call_for_each(value: Any) -> None:
+    assert calls_of(lambda: too_deep(value)) < 40_000
+
+
+@pytest.mark.parametrize(("depth", "is_too_deep"), [(MAX_DEPTH, False), (MAX_DEPTH + 1, True)])
+def test_a_value_may_have_so_many_levels(depth: int, is_too_deep: bool) -> None:
+    value: Any = 1
+    for level in range(depth):
+        value = [value] if level % 2 else {"a": value, "b": {}}
+    assert too_deep(value) is is_too_deep

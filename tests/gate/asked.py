@@ -28,6 +28,7 @@ DRAWN = {
     "sixteenth": slice(60, 120),
     "seventeenth": slice(60),
     "eighteenth": slice(60),
+    "nineteenth": slice(60),
 }
 
 

@@ -49,9 +49,10 @@ def accept_steps(case: TestCase, outcomes: Iterable[StepOutcome]) -> tuple[TestC
 
 
 def acceptable_steps(case: TestCase, result: Mapping[str, Any]) -> Iterator[tuple[int, int, Any]]:
-    """Yield (turn, step, verdict) of the failed steps that accepting, one after the other, would change the case by.
+    """Yield turn, step and verdict of each failed step that a person can accept, so that it changes the test case.
 
-    `result` is the JSON of a `ReplayResult`, or empty. Steps that the case has no more are left out.
+    Each step is checked as if those before it were accepted. Turns and steps count from 0. `result` is the JSON of a
+    `ReplayResult`, or empty; it may have steps that are no longer in the test case, which are left out.
     """
     steps = EditedSteps(case)
     for turn, played in enumerate(result.get("turns", ())):

@@ -1,4 +1,4 @@
-"""Compares answers: what rules can decide, and what only a reader can (docs/reference/gate.md)."""
+"""Compares answers: rules decide where they can, and leave the rest to a judge (docs/reference/gate.md)."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -81,7 +81,7 @@ class Answers:
         return Comparison("passed", facts=facts, decided_by="facts")
 
     def _meaning(self, check: Check, expected: str, actual: str) -> Comparison:
-        """Return the first that decides: the text, a rule; what is left is for a reader (docs/reference/gate.md)."""
+        """Compare the texts, then by the rules of docs/reference/gate.md; leave what neither decides to a judge."""
         left, right = _parse_json(expected, self.reader.budget), _parse_json(actual, self.reader.budget)
         by_text = replace(self._strict(check, expected, actual, left, right), decided_by="text")
         if by_text.result == "passed" and (left is not UNSET or has_same_units(expected, actual)):
@@ -101,7 +101,7 @@ class Answers:
         return replace(open_answer, diff=by_text.diff or open_answer.diff)
 
     def _open_answer(self, recorded: str, actual: str, assertion: str | None) -> Comparison:
-        """Leave an answer to a reader, with the values of both texts as evidence."""
+        """Leave an answer to a judge, with the values of both texts as evidence."""
         facts = compare_facts(recorded, actual, self.sources())
         texts = OpenTexts("answer", recorded, actual, assertion)
         return Comparison("needs_review", NO_JUDGE, (Difference("", recorded, actual),), facts, None, texts)

@@ -1,4 +1,4 @@
-"""Notes how two values of an argument differ if they may mean the same: only a reader can accept them then."""
+"""Notes on how two values of an argument differ that may mean the same, so that a judge has to compare them."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ class ArgumentNotes:
         keys = calls[0] if isinstance(calls[0], dict) else ()
         self._has_command = any(key.lower() in SHELL_KEYS for key in keys)
 
-    def of_given(self, path: Sequence[str], given: Any) -> str:
-        """Return how a value that only one call has may mean the same as its absence."""
+    def note_on_extra(self, path: Sequence[str], given: Any) -> str:
+        """Return how a value that only one call has may mean the same as its absence, "" if it does not."""
         if given is None:
             return "null in one call, and left out of the other"
         if given is False and self._effect == "read":
@@ -66,7 +66,7 @@ class ArgumentNotes:
             return "the time zone in one call, and its offset from UTC in the other"
         return self._of_optional(path, given)
 
-    def of_values(self, path: Sequence[str], left: Any, right: Any) -> str:
+    def note_on_values(self, path: Sequence[str], left: Any, right: Any) -> str:
         """Return how two values may mean the same, if they are not both texts."""
         self._spend_on(left, right)
         if not isinstance(left, dict | list) and scalar_form(left) == scalar_form(right):
@@ -76,7 +76,7 @@ class ArgumentNotes:
         is_number = all(isinstance(side, int | float) and not isinstance(side, bool) for side in (left, right))
         return (self._of_key(path, left) or self._of_range(path, left, right)) if is_number else ""
 
-    def of_texts(self, path: Sequence[str], kind: StringKind, left: str, right: str) -> str:
+    def note_on_texts(self, path: Sequence[str], kind: StringKind, left: str, right: str) -> str:
         """Return how two texts may mean the same; `kind` is that of both."""
         self._spend_on(left, right)
         if self._is_same_schedule(path, left, right):
@@ -243,7 +243,7 @@ def _numbers(text: str) -> list[Decimal]:
 def _is_same_time(left: str, right: str, zone: str) -> bool:
     """Return whether one of two texts is a time with its offset, and the other one the same without it.
 
-    `zone` is the time zone of the one without it, "" if that is not known: a reader of the conversation may know it.
+    `zone` is the time zone of the one without it, "" if that is not known: a judge may find it in the conversation.
     """
     first, other = instant_of(left.strip()), instant_of(right.strip())
     if first is None or other is None or (first.tzinfo is None) == (other.tzinfo is None):

@@ -30,7 +30,7 @@ NO_POINTERS = PointerTree[Any]()
 
 
 class OpenDifference(Difference, frozen=True):
-    """A difference that only a reader can weigh; `note` names what kind of difference it is.
+    """A difference that only a judge or a person can weigh; `note` names what kind of difference it is.
 
     With an `assertion`, the question is whether the new value satisfies it.
     """
@@ -129,7 +129,7 @@ class _Weighing:
         return len(self.failed) + len(self.open) >= MOST_DIFFERENCES
 
     def leave_open(self, note: str) -> None:
-        """Leave all differences that fail to a reader: together, they are only another way to write the call."""
+        """Leave all failed differences to a judge: together, they are only another way to write the call."""
         self.open += [OpenDifference(part.path, part.expected, part.actual, note) for part in self.failed]
         self.failed.clear()
 
@@ -159,7 +159,7 @@ class _Weighing:
             given = right if left is UNSET else left
             if "default" in schema and equal(schema["default"], given, self._reader.budget):
                 return
-            if note := self._notes.of_given(path, given):
+            if note := self._notes.note_on_extra(path, given):
                 self._add(difference, note)
                 return
         elif _is_equal(schema, left, right):
@@ -170,11 +170,11 @@ class _Weighing:
         self.failed.append(difference)
 
     def _note(self, path: tuple[str, ...], schema: Mapping[str, Any], left: Any, right: Any) -> str:
-        """Return how two values differ that a reader may find equal; "" if they are simply different."""
+        """Return how two values differ that a judge may find equal; "" if they are simply different."""
         if not isinstance(left, str) or not isinstance(right, str):
-            return self._notes.of_values(path, left, right)
+            return self._notes.note_on_values(path, left, right)
         kind = self._kind(path, schema, left, right)
-        note = self._notes.of_texts(path, kind, left, right)
+        note = self._notes.note_on_texts(path, kind, left, right)
         if note and self._evidence and kind in ("prose", "search"):
             self._compare_facts(left, right)
         return note

@@ -1,6 +1,6 @@
-"""The limits of a test case. With them, a page or request that shows or changes a test case needs less than a second.
+"""The limits of a test case, within which a page or a request for it needs less than a second.
 
-Test cases of earlier releases may exceed the limits. They are still read, played and exported.
+Test cases of earlier releases may exceed them. They are still read, played and exported.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ CASE_MATCHERS_MAX = 2_000
 
 
 def fitting_turns(turns: Sequence[CaseTurn | Turn]) -> int:
-    """Return how many turns, from the first, a test case can have."""
+    """Return how many of these turns, counted from the first, fit in one test case."""
     steps = 0
     for index, turn in enumerate(islice(turns, TURNS_MAX)):
         steps += len(turn.steps)
@@ -56,6 +56,7 @@ def require_small_enough(case: TestCase, path: str = "") -> None:
 
 
 def require_few_steps(case: TestCase, path: str = "") -> None:
+    """Raise `Invalid` for more than `STEPS_MAX` steps in all turns; `path` is the field of the test case."""
     if sum(len(turn.steps) for turn in case.turns) > STEPS_MAX:
         raise Invalid(f"{join(path, 'turns')}: at most {STEPS_MAX} steps in all")
 

@@ -1,4 +1,4 @@
-"""Checks the steps that a draft produced: what rules can decide, and what only a reader can."""
+"""Checks the steps that a draft produced: rules decide where they can, and leave the rest to a judge."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -47,7 +47,7 @@ class Checker:
         return self.reader.budget
 
     def is_plain(self, step: CheckedCall) -> bool:
-        """Return True if a check without a reader accepts only equal arguments."""
+        """Return True if a check accepts only equal arguments unless a judge or a person accepts others."""
         return step.check.arguments == "exact" and not step.check.ignore_paths and not self._rules.matchers(step)
 
     def compare_call(self, step: CheckedCall, call: ToolCall) -> ComparisonResult:
@@ -106,7 +106,7 @@ class Checker:
         return self._open_call(step, arguments, compared) if compared.open else PASSED
 
     def _open_call(self, step: CheckedCall, arguments: Any, compared: ArgumentsComparison) -> Comparison:
-        """Leave arguments to a reader: whole, or only those at the places for which there is an assertion."""
+        """Leave arguments to a judge: all of them, or only those at the places for which there is an assertion."""
         recorded, produced = self.reader.composed(step.arguments), self.reader.composed(arguments)
         asserted = {difference.path: difference for difference in compared.open if difference.assertion}
         assertion = "; ".join(f"{path}: {difference.assertion}" for path, difference in asserted.items())

@@ -1,4 +1,4 @@
-"""Finds commands, statements, addresses and other code that is written differently, and does the same."""
+"""Finds commands, statements, addresses and other code that are written differently but do the same."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _STEPS_PER_CHARACTER = 5  # a dozen readings, as a program, a command, a stateme
 
 
 def steps_of_code(left: str, right: str) -> int:
-    """Return the steps of `code_note`: longer texts are read as less."""
+    """Return the steps of the budget that `code_note` needs, which reads no text of more than `LONGEST` characters."""
     return _STEPS_PER_CHARACTER * (min(len(left), LONGEST) + min(len(right), LONGEST))
 
 

@@ -14,9 +14,9 @@ from app.replay.wording import differing
 
 @dataclass(frozen=True, slots=True)
 class OpenTexts:
-    """Two texts, or the arguments of two calls, that only a reader can compare.
+    """Two texts, or the arguments of two calls, that only a judge or a person can compare.
 
-    `assertion` is the test case's where it is None.
+    `assertion` is what the produced one must fulfil: None for the assertion of the test case, "" for none.
     """
 
     kind: OpenStepKind
@@ -27,7 +27,7 @@ class OpenTexts:
 
 @dataclass(frozen=True, slots=True)
 class Assertion:
-    """What a reader decides about a call that its check accepts. Without a reader it needs review, by the reason."""
+    """What a judge has to confirm of a call that its check accepts; without a judge it needs review, for `reason`."""
 
     text: str
     reason: str
@@ -38,7 +38,8 @@ class Comparison:
     """The result of a comparison. With `open` texts it is the result where no judge can be asked.
 
     `facts` are the values that were compared, where any were, `form` are sentences about arguments that differ in form
-    or in words. Both are evidence for the reader. A reader may pass a call that has failed only if it `is_excusable`.
+    or in words. Both are evidence for the judge, which may pass a failed call only if that `is_excusable`. If it
+    `is_by_path`, `diff` has the path of each argument that differs.
     """
 
     result: ComparisonResult
@@ -67,10 +68,11 @@ TOO_LONG = Comparison("needs_review", "too long to compare", decided_by=None)
 
 
 def unless_any(reason: str, differences: Iterator[Difference]) -> Comparison:
-    """Pass unless there are differences, of which a diff shows the first: people read it."""
+    """Return a failure that shows the first `MOST_DIFFERENCES` differences; `PASSED` if there are none."""
     diff = tuple(islice(differences, MOST_DIFFERENCES))
     return Comparison("failed", reason, diff, is_by_path=True) if diff else PASSED
 
 
 def text_differs(reason: str, expected: Any, actual: str, decided_by: DecidedBy | None = "check") -> Comparison:
+    """Return a failure of an answer as a whole."""
     return Comparison("failed", reason, (Difference("", expected, actual),), decided_by=decided_by)

@@ -34,6 +34,7 @@ def load(raw: object, kind: type[Document], path: str = "") -> Document:
 
 
 def join(path: str, name: object) -> str:
+    """Return the path of a field of the object at `path`, as in `turns.0`; "" is the path of the document."""
     return f"{path}.{name}" if path else str(name)
 
 

@@ -1,4 +1,4 @@
-"""Asks a model whether tools of which no one knows it read or write, or leave that to each call.
+"""Asks a model for the effects of tools that neither a person nor a rule knows: to read, to write, or by each call.
 
 A proposal changes no effect: such a tool counts as a write until a person confirms what it does.
 """

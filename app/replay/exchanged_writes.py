@@ -1,7 +1,7 @@
 """Finds writes that the recorded model asked for in one message, and that a draft made in another order.
 
 The recording does not show whether their order matters: "mail A" and "mail B" may be exchanged, "delete" and "restart"
-may not. So a reader decides.
+may not. So a judge decides.
 """
 
 from __future__ import annotations

@@ -17,14 +17,16 @@ from app.values.unicode import is_stream_safe
 _SAFE, _UNSAFE = words("requests", "safe"), words("requests", "unsafe")
 METHOD_KEYS, ADDRESS, BODY = (words("requests", name) for name in ("method", "address", "body"))
 PARAMETERS, HEADERS, _ACTION = (words("requests", name) for name in ("parameters", "headers", "action"))
-_KNOWN = METHOD_KEYS | ADDRESS | BODY | PARAMETERS | HEADERS | words("requests", "beside")
-_NOT_BESIDE = words("keys", "not_beside")
-_BETWEEN = re.compile(r"[/.;:]")
+_HARMLESS_KEYS = METHOD_KEYS | ADDRESS | BODY | PARAMETERS | HEADERS | words("requests", "beside")
+_RISKY_KEYS = words("keys", "not_beside")
+_SEPARATORS = re.compile(r"[/.;:]")
 _GRAPHQL_KEYS = frozenset(("query", "variables", "operationName"))
 
 
 def request_reads(keys: Mapping[str, str], arguments: Mapping[str, Any], *, runs_only: bool) -> bool | None:
-    """Return whether a request only reads; None for a call that is none, or that the name of its tool decides.
+    """Return whether a request of HTTP only reads; None for a call without a request.
+
+    It is also None for a POST to an address such as `/search`, of which the name of the tool has to decide.
 
     `keys` are those of the arguments in lower case. If the tool `runs_only` what the caller writes, other arguments,
     such as a tenant, make no difference unless they are sent or written.
@@ -41,7 +43,7 @@ def request_reads(keys: Mapping[str, str], arguments: Mapping[str, Any], *, runs
     if not all(isinstance(address, str) and 0 < len(address) <= LONGEST for address in addresses):
         return False
     others = [(lower, arguments[key]) for key, lower in keys.items()]
-    is_plain = _NOT_BESIDE.isdisjoint(keys.values()) if runs_only else _KNOWN.issuperset(keys.values())
+    is_plain = _RISKY_KEYS.isdisjoint(keys.values()) if runs_only else _HARMLESS_KEYS.issuperset(keys.values())
     if not is_plain or not _adds_nothing(others):
         return False
     bodies = [value for lower, value in others if lower in BODY and value]
@@ -72,12 +74,12 @@ def split_address(address: str) -> SplitResult:
     return urlsplit(address)
 
 
-def _adds_nothing(others: Sequence[tuple[str, Any]]) -> bool:
+def _adds_nothing(arguments: Sequence[tuple[str, Any]]) -> bool:
     """Return whether neither parameters nor headers name an action or another method."""
     return all(
         pairs is not None and not any(is_acting(name, value) for name, value in pairs)
-        for known, is_acting in ((PARAMETERS, _parameter_acts), (HEADERS, header_acts))
-        for pairs in (_pairs(value) for lower, value in others if lower in known)
+        for keys, is_acting in ((PARAMETERS, _parameter_acts), (HEADERS, header_acts))
+        for pairs in (_pairs(value) for lower, value in arguments if lower in keys)
     )
 
 
@@ -117,7 +119,7 @@ def address_acts(address: str) -> bool:
         return True
     return (
         parts.scheme not in ("", "http", "https")
-        or any(map(begins_acting, _BETWEEN.split(_path(address))))
+        or any(map(begins_acting, _SEPARATORS.split(_path(address))))
         or any(_parameter_acts(name, value) for name, value in parameters)
     )
 

@@ -43,6 +43,7 @@ def unfenced(text: str) -> str:
 
 
 def needs_review(step: OpenStep, reason: str, findings: tuple[JudgeFinding, ...] = ()) -> StepJudgement:
+    """Return the judgement on a step that a person has to decide, for `reason`."""
     return StepJudgement(step.step, "needs_review", findings, reason)
 
 

@@ -83,6 +83,7 @@ class Matching:
 
 
 def lowest_bit(bits: int) -> int:
+    """Return the number of the lowest bit that is set, from 0; `bits`, a set of numbers, must not be 0."""
     return (bits & -bits).bit_length() - 1
 
 

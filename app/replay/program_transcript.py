@@ -21,9 +21,7 @@ from app.values.structs import convert, decode
 
 
 class ModelCall(msgspec.Struct, frozen=True, tag="model", rename="camel"):
-    """A model's answer. `instruction` and `tools` are those of the program's request, where an earlier call of the
-    replay did not have them.
-    """
+    """A model's answer. `instruction` and `tools` are empty where the request had those of an earlier call."""
 
     turn: int
     answer: Answer
@@ -130,7 +128,10 @@ class Transcript:
 
 
 def earlier_transcript(written: bytes) -> Transcript:
-    """Return what a release before 0046 stored as one JSON; `begun` are its calls that failed or did not end."""
+    """Return the transcript that a release before 0046 stored as one JSON list of events.
+
+    Its events of the type `begun`, for calls that failed or did not end, are left out: this release has none.
+    """
     events = [event for event in decode(written, list[dict[str, Any]]) if event["type"] != "begun"]
     return Transcript(convert(events, list[ProgramEvent]))
 

@@ -56,6 +56,7 @@ def same_instant(left: Any, right: Any) -> bool:
 
 
 def instant_of(text: str) -> datetime | None:
+    """Return the time that a text in ISO 8601 has, with a zone or without one; None for other texts."""
     if not _INSTANT.fullmatch(text):
         return None
     try:

@@ -1,4 +1,4 @@
-"""Compares the options of programs of which no table knows them, by their names and values."""
+"""Compares the options of two calls of a program by their names and values, where no table lists its options."""
 
 from __future__ import annotations
 

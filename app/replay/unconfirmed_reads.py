@@ -1,7 +1,7 @@
-"""Finds calls beyond the recording of which a person has to confirm that they only read.
+"""Finds extra calls of tools that only a model believes to read, which a person has to confirm.
 
-A tool of which nothing shows the effect counts as a write. If a model proposes that it reads, a further call is no
-violation, but the replay does not pass: it needs review until a person decides or confirms the effect.
+A tool of unknown effect counts as a write, so that an extra call of it is a violation. If a model proposes that it
+reads, the call is none, but the replay does not pass: it needs review until a person sets the effect of the tool.
 """
 
 from __future__ import annotations

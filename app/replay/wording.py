@@ -23,6 +23,7 @@ def differing(differences: Sequence[Difference]) -> str:
 
 
 def listed(values: Sequence[str]) -> str:
+    """Return the first five values as a list in a sentence, with "and others" if there are more."""
     return ", ".join(values[:5]) + (" and others" if len(values) > 5 else "")
 
 

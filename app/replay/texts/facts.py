@@ -1,12 +1,11 @@
 """Compares the values of a recorded text with those of a new one: which are kept, lost, or invented.
 
-A value is *lost* when it occurs in the recorded text and in a source that the new text has to be true to (a tool's
-result, an argument, the user's message), and in no form in the new text. Values of the user's message may be left
-out by an answer, though not by an argument. A value is *invented* when it occurs in the new text and neither in the
-recorded one nor in any source.
+A value of the recorded text is *lost* if a source (a tool's result, an argument, the user's message) has it, too, and
+the new text has it in no form. Answers may leave out values of the user's message, arguments may not. A value of the
+new text is *invented* if neither the recorded text nor a source has it.
 
-A bare whole number that is the length of a list in a tool's result, or an ordinal up to it, is not invented: "3
-options". Numbers in words are no values. Which value belongs to which is not compared.
+A whole number without a unit is not invented if a list in a tool's result has that many entries or more: "3 options",
+"the 2nd". Numbers in words are no values. Which value belongs to what is not compared.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _MARKED = re.compile(r"(\*\*|`)(?=\S)([^*`\n]{1,200})(?<=\S)\1")  # what Markdow
 
 
 class Facts(msgspec.Struct, frozen=True):
-    """The values of a recorded text that a new one kept and lost, as recorded; and what it invented, as it has them."""
+    """The spellings of the recorded values that a new text kept and lost, and of the values that it invented."""
 
     kept: tuple[str, ...] = ()
     lost: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""The values of what a turn's texts can draw on: its instruction, its messages, and what tools got and gave."""
+"""The values that a turn's texts may use: those of its instruction, its messages, and its calls and their results."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class Sources:
     """The values that a turn's texts may use, built once for many comparisons.
 
     `user` is the text that the user sent in this turn, `messages` are the earlier messages. `arguments` and `results`
-    are those of the turn's recorded calls: any JSON values, of which every leaf and every key is read, also of texts
-    that are JSON. `before` have the calls of earlier turns; their values count like those of this turn and are not read
-    again. Turns that share a `background` read each message once. A `pool` has the values of `before`, and gets those
-    of this turn's calls, so that a value is looked up once for all turns. All methods that read or look up raise
-    `OverBudget` once the reader's budget is used up.
+    are those of the turn's recorded calls: JSON values, of which every key and every leaf is read, also inside texts
+    that are JSON. `before` are the sources of earlier turns: the values of their calls count, too, and are not read
+    again. Turns that share a `background` read each message once. A `pool` has the values of `before`, and those of
+    this turn's calls are added to it, so that a value is looked up once for all turns. All methods that read or look up
+    raise `OverBudget` once the reader's budget is used up.
     """
 
     def __init__(
@@ -135,7 +135,7 @@ class Sources:
         )
 
     def has_other_zone(self, value: Value) -> bool:
-        """Return True if what tools got and gave has a time of day in another zone only."""
+        """Return True if the calls and their results have a time of day, but only with another time zone."""
         if value.kind != "time" or not value.detail:
             return False
         self.reader.budget.spend(1 + len(self._calls) // _LOOKED_UP)

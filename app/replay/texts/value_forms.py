@@ -11,7 +11,7 @@ Form = tuple[str, str]  # what kind of form it is, and the form
 
 
 class FormSet:
-    """Looks values up among forms; `value in forms` is True if one of them means the same."""
+    """A set of forms in which values are looked up; `value in forms` is True if a form in it may mean the value."""
 
     def _occurs(self, form: Form) -> bool:
         """Return True if a form occurs, with any detail or without one."""
@@ -97,7 +97,7 @@ class FormsBefore(FormSet):
 
 
 def _accepted(value: Value) -> Iterator[Form]:
-    """Yield the forms of a value; one of them has to occur elsewhere.
+    """Yield the forms that may mean a value.
 
     A value that can be read in two ways agrees with either reading if that one is clear. It agrees with another
     ambiguous value only if both are written alike: 11/05 is not 05/11.

@@ -17,6 +17,7 @@ _SUBSTITUTED = re.compile(r"[`\n\r]|\$[\w({\[@*#?!$-]|[<>]")
 _KEEPS_LINES = re.compile(r"['\"\\#\r]")
 _OPERATOR = re.compile(r"[();<>|&]+")
 _QUOTED = re.compile(r"'[^']*+'|\"(?:[^\"\\]|\\.)*+\"|\\.", re.DOTALL)
+_GLOB_OPTION = re.compile(r"-[^=*?[]*[*?[]")
 _REPLACED, _REPLACED_IN_QUOTES = re.compile(r"[][*?~$`]|\{(?!\})|(?<!\S)#"), re.compile(r"[$`]")
 _EMPTY = "''"  # in place of a quoted text
 _OTHER = "\0"  # before an operator among words
@@ -113,6 +114,8 @@ def _is_expanded(word: str) -> bool:
 
     The value of a long option is left out: `--include=*.{ts,js}` is that option with other values.
     """
+    if _GLOB_OPTION.match(word):  # which is that of any file with such a name
+        return True
     before, _, inner = word.partition("{")
     is_of_option = before.startswith("--") and "=" in before
     return not is_of_option and ("," in inner or ".." in inner)

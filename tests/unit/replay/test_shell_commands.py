@@ -121,6 +121,8 @@ def test_a_command_of_programs_that_read_reads(command: Any) -> None:
         "cat a{1..3}",
         "redis-cli -a 'a get' flushall",
         "X=1 ls",
+        "find . -dele?e",
+        "find . -[d]elete",
         "find . -del$@ete",
         "find . -del$*ete",
         'find . "-del$@ete"',

@@ -35,6 +35,8 @@ _DIGITS_AS_ZERO = bytes.maketrans(b"123456789", b"0" * 9)
 _ENCODINGS_MAX = 3
 _FIRST = '[{"-0123456789tfn'
 """The characters that JSON can begin with: most texts are rejected by their first one."""
+_BEGINS_CONTAINER = frozenset('[{"')
+_CONTAINERS = (list, dict)
 
 
 def json_text(value: Any) -> str:
@@ -222,10 +224,12 @@ def json_container(value: Any) -> Any:
     Return None for everything else, such as text that was cut off.
     """
     for _ in range(_ENCODINGS_MAX):
-        if not isinstance(value, str) or not value.lstrip().startswith(("[", "{", '"')):
+        if not isinstance(value, str):
             break
+        if value.lstrip()[:1] not in _BEGINS_CONTAINER:
+            return None
         value = json_or_text(value)
-    return value if isinstance(value, list | dict) else None
+    return value if isinstance(value, _CONTAINERS) else None
 
 
 def unwrapped_json(value: Any) -> Any:

@@ -325,7 +325,7 @@ class BareChat(Convention):
             "gen_ai.input.messages",
             "gen_ai.output.messages",
             "gen_ai.response.content",
-            "gen_ai.usage.input_tokens",
+            "gen_ai.usage.output_tokens",  # embeddings have only tokens of the input
         }.union(Sentry.markers, input_keys, output_keys, Whole.markers)
     )
 

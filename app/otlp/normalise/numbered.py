@@ -30,6 +30,8 @@ DSPY = "openinference.instrumentation.dspy"
 _IN_PIECES = "opentelemetry.instrumentation.replicate"
 _TEXTS_IN_JSON = "tracy"
 _SYSTEM = "gen_ai.prompt.system."
+_FIRST_TOOL = ("0.name", "0.function.name", "0.function.0.name")
+"""The ends of the names of the first tool."""
 _OPENINFERENCE_KINDS = {
     **{"LLM": CHAT, "CHATMODEL": CHAT, "TOOL": TOOL, "AGENT": AGENT},
     **{"EMBEDDING": "embeddings", "RETRIEVER": "retrieval"},
@@ -103,6 +105,8 @@ def _messages(span: SpanView, prefixes: tuple[str, ...], role: str) -> Messages 
 def _instruction(span: SpanView) -> Messages:
     """Return the instruction, which Tracy writes as one text or as blocks, outside of the numbered messages."""
     whole = span.text("gen_ai.prompt.system.content")
+    if whole is None and f"{_SYSTEM}0.content" not in span.attributes:
+        return ()
     texts = [whole] if whole else [block.get("content") for block in _dicts(gather(span.attributes, _SYSTEM))]
     kept = [text for text in texts if isinstance(text, str) and not is_hidden(text)]
     return (NormalisedMessage("system", "\n".join(kept)),) if kept else ()
@@ -329,7 +333,8 @@ class OpenLLMetry(Convention):
 
 
 def _offered(span: SpanView, prefixes: tuple[str, ...]) -> list[Any] | None:
-    listed = [tool for prefix in prefixes for tool in _dicts(gather(span.attributes, prefix))]
+    named = [prefix for prefix in prefixes if any(prefix + name in span.attributes for name in _FIRST_TOOL)]
+    listed = [tool for prefix in named for tool in _dicts(gather(span.attributes, prefix))]
     functions = [function for tool in listed for function in _functions(tool)]
     return [_definition(function) for function in functions if function.get("name")] or None
 

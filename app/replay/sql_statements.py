@@ -22,6 +22,7 @@ _WORD = re.compile(r"[^\W\d]\w*+")
 # as `a.count(`, is that of another function, but for one in the schema of PostgreSQL itself.
 _CALL = re.compile(r"(?:(?<!\w)\d*+|([.$])\s*+)([^\W\d]\w*+)\s*+\(")
 _PLAIN_SCHEMA = re.compile(r"\bpg_catalog\s*+\.")
+_CALL_IN_BRACKETS = re.compile(r"\]\s*+\(")  # `[f](1)` calls a function whatever its name has
 _NEXT_VALUE = re.compile(r"\bnext\s++value\s++for\b")
 _COMMAND = re.compile(r"\\(?!g\s*+;?\s*+\Z)")  # of a client, such as `\g file`; `\G` at the end only shows
 # Names with columns in parentheses, which are no calls: `as v(a, b)`, and `with v(a, b) as (select …`.
@@ -89,7 +90,7 @@ def _statement_reads(statement: str) -> bool:
     plain = _PLAIN_SCHEMA.sub("", _NAMED_COLUMNS.sub(" named ", statement))
     called = ["".join(parts) for parts in _CALL.findall(plain)]
     changes = _CHANGES.intersection(named)
-    if _NEXT_VALUE.search(statement):
+    if _NEXT_VALUE.search(statement) or _CALL_IN_BRACKETS.search(statement):
         return False
     if changes:
         # `replace(a, 'b', 'c')` computes, and `explain analyze` only executes what follows.

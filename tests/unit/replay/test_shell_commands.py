@@ -248,6 +248,8 @@ def test_a_statement_that_selects_reads(statement: str) -> None:
             f"SELECT 1 {word}"
             for word in ("KILL 53", "DENY SELECT ON a TO b", "BACKUP DATABASE a TO DISK = 'b'", "ROLLBACK")
         ),
+        "SELECT [writefile]('a', 'b')",
+        "SELECT [load_extension] /* */ ('a')",
         "SELECT NEXT VALUE FOR invoices",
         "SELECT next /* */ value\nfor invoices",
         "WITH 1 AS x MATCH p=(n) REMOVE n.email RETURN p",

@@ -159,7 +159,7 @@ def masked(size: int) -> Work:
 
 
 def session(size: int) -> Work:
-    """Look for doubts in a session of as many turns, and in one of a turn with as many steps, spans and scores."""
+    """Look for signs of mistakes in a session of many turns, and in one turn of as many steps, spans and scores."""
     steps = tuple(Step("tool_call", f"{n:016x}", name="t", error="e") for n in range(size))
     spans = tuple(ShownSpan(f"{n + size:016x}", None, "s", "chat", 0, 1, "e", {}, convention="c") for n in range(size))
     placeholders = {f"k{n}": "v" for n in range(size)}
@@ -297,11 +297,11 @@ FOLDERS = (
     "services/experiments/guard_plan",
     "services/experiments/plan",
     "services/experiments/replayed_experiment",
-    "services/insight/findings",
+    "services/insight/insights",
     "services/prompts/agent_splits",
     "services/prompts/content",
     "services/prompts/splits",
-    "services/replays/doubts",
+    "services/replays/mistake_signs",
     "services/replays/masking",
     "services/replays/proposals",
     "services/replays/stored_cases",
@@ -319,7 +319,7 @@ NOT_GROWING: dict[str, set[str]] = {
         "services/experiments/replayed_experiment:ReplayedExperiment.decisions",
         "services/experiments/replayed_experiment:_is_decided",
     },
-    "return at most 50 scores": {"services/insight/findings:Insight.scores", "services/insight/findings:findings"},
+    "return at most 50 scores": {"services/insight/insights:Insight.scores", "services/insight/insights:findings"},
 }
 
 (

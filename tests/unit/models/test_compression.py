@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from base64 import b64encode
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from itertools import islice
@@ -16,13 +17,15 @@ from app.models import compression
 from app.models.compression import (
     MARK,
     OF_FACTS,
+    ZSTD_1,
     compress,
     compress_text,
     decompress,
     decompress_text,
+    text_length,
     with_dictionary,
 )
-from bench.dictionary import bodies_of, held_out, left, recorded_spans, train
+from bench.dictionary import bodies_of, bodies_to_train_for, compressed_size, recorded_spans, train
 from bench.varied import LONGER, conversations
 
 SPAN = b'{"traceId":"0af7651916cd43dd8448eb211c80319c","spanId":"b7ad6b7169203331","name":"chat","attributes":[]}'
@@ -124,7 +127,7 @@ def test_spans_of_other_sdks_and_conversations_need_a_quarter_of_their_bytes() -
     """With dictionaries that were trained as the stored one, but without the exports of an SDK and a conversation."""
     recorded = recorded_spans()
     unseen = [source for source in recorded if source.conversation in ("support", "booking")]
-    kept = [left(recorded[one], train(held_out(recorded, one))) for one in unseen]
+    kept = [compressed_size(recorded[one], train(bodies_to_train_for(recorded, one))) for one in unseen]
     assert sum(kept) * 4 < sum(len(body) for one in unseen for body in recorded[one])
 
 
@@ -167,3 +170,17 @@ def test_what_a_batch_stores_is_at_most_a_byte_longer_than_sent() -> None:
     stored = compression.compress_quickly(bodies)
     assert [len(form) <= len(body) + 1 for form, body in zip(stored, bodies, strict=True)] == [True] * 3
     assert list(map(decompress, stored)) == bodies
+
+
+@pytest.mark.parametrize("text", ["", "x", "plain é", "x" * 100_000, "\N{GRINNING FACE} and " * 10_000])
+def test_the_length_of_a_stored_text_is_known_before_it_is_restored(text: str) -> None:
+    stored = compress_text(text)
+
+    assert text_length(stored) == len(text.encode() if stored.startswith(MARK) else text)
+
+
+@pytest.mark.parametrize(
+    "stored", [MARK, f"{MARK}AAAA", compress_text(f"{MARK}x"), f"{MARK}{b64encode(ZSTD_1 + b'no frame').decode()}"]
+)
+def test_a_text_that_is_damaged_or_not_compressed_has_the_length_of_its_stored_form(stored: str) -> None:
+    assert text_length(stored) == len(stored)

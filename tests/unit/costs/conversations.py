@@ -33,7 +33,7 @@ from app.replay.results import unplayed, void_result
 from app.replay.text_reader import TextReader
 from app.replay.texts.sources import Sources
 from app.replay.types import Fidelity, Missing, TestCase
-from app.replay.verdicts import Pairing, verdicts
+from app.replay.verdicts import PairedTurn, verdicts
 from app.sessions.types import EarlierMessage
 from app.values.budget import WorkBudget
 from tests.support.cores import Make
@@ -144,7 +144,7 @@ def judged(size: int) -> Work:
     numbers = range(size)
     calls = [step for n in numbers for step in (answer(f"{n}", answer="meaning"), call("put", {"a": n, "b": [n]}))]
     others = [step for n in numbers for step in (ProducedAnswer("No."), ProducedCall("put", {"a": 0.5, "b": {}}))]
-    pairing = Pairing(calls, others, {n: n for n in range(2 * size)})
+    pairing = PairedTurn(calls, others, {n: n for n in range(2 * size)})
     return lambda: verdicts(pairing, Checker({}, Sources), None)
 
 

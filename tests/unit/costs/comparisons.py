@@ -104,7 +104,7 @@ def lists(size: int) -> Work:
     def work() -> None:
         for given in matchers:
             compare_arguments(left, right, given, Sources, rules=CallRules("read", schema))
-        ArgumentNotes(schema, "read", (left, left), TextReader()).of_given(("b",), left["b"])
+        ArgumentNotes(schema, "read", (left, left), TextReader()).note_on_extra(("b",), left["b"])
         list_note(text.split(", "), text, UNLIMITED)
         kinds_of([f"It is {n} of them, as I wrote." for n in range(size)], {}, "write")
         kinds_of({"title": f"Board {'7 ' * size}"}, {}, "write")

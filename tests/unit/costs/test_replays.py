@@ -296,6 +296,7 @@ NOT_GROWING: dict[str, set[str]] = {
         "replay/argument_notes:ArgumentNotes._start",
         "replay/answers:Answers._json_subset",
         "replay/call_effects:_is_command",
+        "replay/call_effects:_is_for_windows",
         "replay/tool_names:_reads_unspaced",
         "replay/code_forms:_note",
         "replay/command_forms:_script_form",

@@ -171,9 +171,14 @@ def _calls(message: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _function(call: dict[str, Any]) -> dict[str, Any]:
-    """Return the name and the arguments of a call; those of a custom tool are a text."""
+    """Return the name and the arguments of a call; those of a custom tool are a text.
+
+    Snowflake's calls of functions have a custom tool without a name and without an input, too.
+    """
     custom = object_of(call.get("custom"))
-    return {"name": custom.get("name"), "arguments": custom.get("input")} if custom else object_of(call.get("function"))
+    if any(custom.values()):
+        return {"name": custom.get("name"), "arguments": custom.get("input")}
+    return object_of(call.get("function"))
 
 
 def _words(reasoning: object) -> str:

@@ -42,6 +42,8 @@ def _note(left: str, right: str) -> str:
         return "the same code, with other white space" if programs[0] == programs[1] else ""
     if is_long:
         return ""
+    if programs[0] and programs[0] == programs[1]:
+        return "the same program, written differently"
     for form, note in _FORMS:
         if (first := form(left)) and first == form(right):
             return note
@@ -50,9 +52,13 @@ def _note(left: str, right: str) -> str:
     if "://" in left and "://" in right:
         address = address_form(left)
         return "the same address, written differently" if address and address == address_form(right) else ""
-    if is_same_command(left, right):
+    return _command_note(left, right)
+
+
+def _command_note(recorded: str, produced: str) -> str:
+    if is_same_command(recorded, produced):
         return "the same command, written differently, or of which the output is read differently"
-    if is_same_command(left, right, worded=False):
+    if is_same_command(recorded, produced, worded=False):
         return "the same command, with other words in a text for people"
     return ""
 
@@ -97,7 +103,6 @@ def _command(text: str) -> list[str]:
 
 
 _FORMS: tuple[tuple[Callable[[str], object], str], ...] = (
-    (_program, "the same program, written differently"),
     (program_form, "the same program, with other names of variables or another order of named arguments"),
     (_json_form, "the same JSON, written differently"),
     (_command, "the same command, with other quotes or white space"),

@@ -36,7 +36,6 @@ _ENCODINGS_MAX = 3
 _FIRST = '[{"-0123456789tfn'
 """The characters that JSON can begin with: most texts are rejected by their first one."""
 _BEGINS_CONTAINER = frozenset('[{"')
-_CONTAINERS = (list, dict)
 
 
 def json_text(value: Any) -> str:

@@ -170,7 +170,8 @@ def _silent(table: Table) -> FindBroken:
     c = table.c
 
     def broken(connection: Connection, project_id: int, ids: Sequence[int], now: datetime) -> Iterable[int]:
-        claimed = select(c.id).where(c.project_id == project_id, c.id.in_(ids), c.status == "running")
+        of_project = (no_index(c.project_id) == project_id, no_index(c.status) == "running")
+        claimed = select(c.id).where(c.id.in_(ids), *of_project)
         return connection.scalars(claimed.where(c.claim.is_not(None), c.alive_at < now - SILENT))
 
     return broken

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from app.models.invariants import INVARIANTS, broken_of
 from app.process import clock
 from tests.integration.test_sharding import walk
 from tests.support.backends import EMBEDDED_CONTAINER
@@ -26,12 +27,20 @@ def test_rows_that_are_named_by_a_key_are_found_by_it(world: World) -> None:
         made = everything(world) | organization(world)
         for job in clock.jobs(world.container):
             job.run()
+        examine_every_rule(world)
         walk(world, made)
         made = everything(world)
         world.container.services.deletion.erase_prompt(project_id=world.project_id, prompt_id=made["prompt_id"])
     named = {text for text in found if NAMED.search(text)}
     assert len(named) > 100
     assert [text for text in sorted(named) if not uses_keys(world, text)] == []
+
+
+def examine_every_rule(world: World) -> None:
+    """Examine some rows for each rule: the clock's job reaches only some rules in its time, and only stored rows."""
+    with world.container.database.read() as connection:
+        for invariant in INVARIANTS:
+            broken_of(invariant, connection, world.project_id, [1, 2, 3], world.container.now())
 
 
 def uses_keys(world: World, text: str) -> bool:
@@ -73,6 +82,7 @@ def test_no_periodic_job_goes_through_a_table_that_grows(world: World) -> None:
             # The search reads all turns once, when it is enabled.
             if job.name != "index_words":
                 job.run()
+        examine_every_rule(world)
     scanned = {(table, text) for text in found for table in scans(world, text) if table not in FEW}
     # A subquery has a limit, and its tables are looked at, too.
     scanned = {(table, text) for table, text in scanned if not table.startswith("anon_") and table != "newest"}

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from msgspec import UNSET
@@ -16,7 +17,7 @@ from app.replay.result_types import Difference
 from app.replay.scalar_forms import same_instant
 from app.replay.schedules import same_rule
 from app.replay.tables import words
-from app.replay.text_kinds import key_of, kind_of, schema_at, words_of
+from app.replay.text_kinds import edits_document, key_of, kind_of, schema_at, words_of
 from app.replay.text_reader import TextReader
 from app.replay.texts.facts import Facts, compare_facts
 from app.replay.texts.sources import Sources
@@ -124,6 +125,10 @@ class _Weighing:
         self._notes = ArgumentNotes(rules.schema, rules.effect, (recorded, produced), reader)
         self._lists: dict[tuple[str, ...], bool] = {}  # whether a list, by its path, has a note
 
+    @cached_property
+    def _in_document(self) -> bool:
+        return edits_document(self._recorded) and edits_document(self._produced)
+
     @property
     def is_full(self) -> bool:
         return len(self.failed) + len(self.open) >= MOST_DIFFERENCES
@@ -189,7 +194,10 @@ class _Weighing:
             trees = follow(trees, int(token) if is_index(token) else token)
         if kinds := [tree.value for tree in trees if tree.value is not None]:
             return kinds[0]
-        recorded, produced = (kind_of(key_of(path), schema, text, self._rules.effect) for text in (left, right))
+        recorded, produced = (
+            kind_of(key_of(path), schema, text, self._rules.effect, in_document=self._in_document)
+            for text in (left, right)
+        )
         has_word = produced in ("prose", "search") and any(map(str.isalpha, words_of(left)))
         return produced if produced == "code" or has_word else recorded
 

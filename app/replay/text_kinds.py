@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any
 from unicodedata import category
 
-from app.replay.tables import words
+from app.replay.tables import TABLES, words
 from app.replay.types import Effect, StringKind
 from app.values.json_pointer import format_pointer
 
@@ -24,6 +24,8 @@ CHOICES_READ = 20  # alternatives of which the first object is looked for
 _NOTHING: Mapping[str, Any] = {}
 _CODE_KEYS, _SEARCH_KEYS, SHELL_KEYS = words("keys", "code"), words("keys", "search"), words("keys", "shell")
 _PROSE_KEYS = words("prose", "keys")
+_EDIT_KEYS, _FILE_KEYS = frozenset(" ".join(TABLES["keys"]["edits"]).split()), words("keys", "files")
+_DOCUMENTS = tuple(TABLES["keys"]["documents"].split())
 FIXED_BY_SCHEMA = ("enum", "const", "format", "pattern")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[-\s.]+")
 _BARE = re.compile(r"[\w-]*")
@@ -57,15 +59,18 @@ _PARTICLES = frozenset(
 )
 
 
-def kind_of(key: str, schema: Mapping[str, Any], text: str, effect: Effect) -> StringKind:
-    """Return the kind of a text: by its schema, then by the key that it is under, then by its shape."""
+def kind_of(key: str, schema: Mapping[str, Any], text: str, effect: Effect, *, in_document: bool = False) -> StringKind:
+    """Return the kind of a text: by its schema, then by the key that it is under, then by its shape.
+
+    `in_document`: the call edits a file of prose (see `edits_document`), so that the key of an edit names no code.
+    """
     media = schema.get("contentMediaType")
     if isinstance(media, str) and media.split(";")[0].strip() not in ("text/plain", "text/markdown", "text/html"):
         return "code"
     if any(keyword in schema for keyword in FIXED_BY_SCHEMA):
         return "value"
     name = _HUMP.sub("_", key).lower()
-    if _is_named(name, _CODE_KEYS) and not _BARE.fullmatch(text):
+    if _is_named(name, _CODE_KEYS) and not _BARE.fullmatch(text) and not (in_document and key in _EDIT_KEYS):
         return "code"
     if is_code(text):
         return "code"
@@ -76,11 +81,20 @@ def kind_of(key: str, schema: Mapping[str, Any], text: str, effect: Effect) -> S
 
 def kinds_of(arguments: Any, schema: Mapping[str, Any], effect: Effect) -> dict[str, StringKind]:
     """Return the kinds of the texts of a call by JSON pointer, with `*` for places of lists; values are left out."""
+    in_document = edits_document(arguments)
     kinds = (
-        (format_pointer(path), kind_of(key_of(path), part, text, effect))
+        (format_pointer(path), kind_of(key_of(path), part, text, effect, in_document=in_document))
         for path, part, text in _texts(arguments, schema)
     )
     return {pointer: kind for pointer, kind in kinds if kind != "value"}
+
+
+def edits_document(arguments: Any) -> bool:
+    """Return True for the arguments of a call that names one file, by an ending for files of prose."""
+    if not isinstance(arguments, Mapping):
+        return False
+    files = [value for key, value in arguments.items() if _is_named(_HUMP.sub("_", key).lower(), _FILE_KEYS)]
+    return len(files) == 1 and isinstance(files[0], str) and files[0].lower().endswith(_DOCUMENTS)
 
 
 def is_code(text: str) -> bool:

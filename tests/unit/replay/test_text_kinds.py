@@ -71,6 +71,30 @@ def test_ids_names_and_single_words_are_values(text: str) -> None:
     assert kind_of("input", {}, text, "read") == "value"
 
 
+@pytest.mark.parametrize("name", ["CHANGELOG.md", "/srv/docs/Guide.RST", "notes.txt"])
+@pytest.mark.parametrize("keys", [("path", "new_str"), ("filePath", "newString"), ("target_file", "new_text")])
+def test_an_edit_of_a_file_of_prose_is_prose(name: str, keys: tuple[str, str]) -> None:
+    assert kinds_of({keys[0]: name, keys[1]: "Keep the time zone when a slot is split."}, {}, "write") == {
+        f"/{keys[0]}": "code",
+        f"/{keys[1]}": "prose",
+    }
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"path": "slots.py", "new_str": "Keep the time zone when a slot is split."},
+        {"path": "a.md", "file": "b.py", "new_str": "Keep the time zone when a slot is split."},
+        {"path": ["a.md"], "new_str": "Keep the time zone when a slot is split."},
+        {"new_str": "Keep the time zone when a slot is split."},
+        {"path": "install.md", "new_str": "pip install --pre slots"},
+        {"path": "requirements.txt", "new_str": "slots==2.1\nhttpx==1.0"},
+    ],
+)
+def test_other_edits_are_code(arguments: dict[str, Any]) -> None:
+    assert kinds_of(arguments, {}, "write")["/new_str"] == "code"
+
+
 def test_keys_name_code_and_searches() -> None:
     for key in ("command", "shellCommand", "sql", "old_string", "filePath", "cron", "regex"):
         assert kind_of(key, {}, "a b*", "read") == "code"

@@ -200,18 +200,24 @@ def _copy_step(step: Step, check: Check) -> CaseStep:
 
 
 def _with_kinds(case: TestCase, defined: Sequence[ToolDefinition]) -> dict[str, ToolRules]:
-    """Return rules for the tools that have texts of a kind other than `value`, within the limits."""
+    """Return rules for the tools that have texts of a kind other than `value`, within the limits.
+
+    A place with texts of several kinds, as of an editor that changes code and prose, gets no rule: the kind of each
+    text is found when it is compared.
+    """
     tools = tools_of(case, defined)
-    kinds: dict[str, dict[str, StringKind]] = {}
+    kinds: dict[str, dict[str, set[StringKind]]] = {}
     left = CASE_MATCHERS_MAX
     for step in (step for turn in case.turns for step in turn.steps if step.kind == "tool_call"):
         tool, known = tools[step.name].called_with(step.arguments), kinds.setdefault(step.name, {})
-        new = {
-            pointer: kind
-            for pointer, kind in kinds_of(step.arguments, tool.schema, tool.effect).items()
-            if pointer not in known
-        }
-        for pointer in [*new][: min(left, MATCHERS_MAX - len(known))]:
-            known[pointer] = new[pointer]
-            left -= 1
-    return {name: ToolRules(kinds=known) for name, known in kinds.items() if known}
+        found = kinds_of(step.arguments, tool.schema, tool.effect)
+        new = [pointer for pointer in found if pointer not in known][: min(left, MATCHERS_MAX - len(known))]
+        left -= len(new)
+        known |= {pointer: set() for pointer in new}
+        for pointer in found.keys() & known.keys():
+            known[pointer].add(found[pointer])
+    single = {
+        name: {pointer: kind for pointer, (kind, *others) in known.items() if not others}
+        for name, known in kinds.items()
+    }
+    return {name: ToolRules(kinds=known) for name, known in single.items() if known}

@@ -162,3 +162,13 @@ def test_kinds_of_texts_are_proposed_for_the_tools_of_a_session() -> None:
         "search_docs": ToolRules(kinds={"/query": "search"}),
         "send_email": ToolRules(kinds={"/body": "prose"}),
     }
+
+
+def test_no_kind_is_proposed_for_a_place_with_texts_of_several_kinds() -> None:
+    code = {"path": "slots.py", "old_str": "limit = 10", "new_str": "limit = 20"}
+    prose = {"path": "CHANGELOG.md", "old_str": "Unreleased", "new_str": "The limit is twice as high."}
+    steps = [Step("tool_call", f"s{n}", "edit", arguments, "ok") for n, arguments in enumerate((code, prose, code))]
+
+    case = case_from_turns([Turn("t", 0, 1, "Double the limit.", tuple(steps))], "STRICT")
+
+    assert case.tools == {"edit": ToolRules(kinds={"/path": "code", "/old_str": "code"})}

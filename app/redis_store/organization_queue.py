@@ -100,33 +100,40 @@ if #arrived > 0 then
     redis.call('LTRIM', list, #arrived, -1)
 end
 
--- Choose as many messages of each organization as it may have threads. The organization that holds the fewest is next.
-local organizations, waiting, given, count = redis.call('LRANGE', KEYS[4], 0, -1), {}, {}, 0
+-- Look at the organizations that have waited longest, and at more than this process can serve.
+local organizations = redis.call('LRANGE', KEYS[4], 0, MOST + (#ARGV - 4) / 2 - 1)
+redis.call('LTRIM', KEYS[4], #organizations, -1)
+local waiting, given, count, by_held, most_held = {}, {}, 0, {}, 0
+local function line_up(organization)
+    local number = held[organization]
+    by_held[number] = by_held[number] or {}
+    table.insert(by_held[number], organization)
+    most_held = math.max(most_held, number)
+end
 for _, organization in ipairs(organizations) do
     waiting[organization] = redis.call('LLEN', list_of(list, organization))
     held[organization] = held[organization] or 0
+    line_up(organization)
 end
+
+-- Choose as many messages of each organization as it may have threads, first from those with the fewest.
 local function admits(number)
     if number < share then return number < capacity - taken end
     return taken < places
 end
-local function next_organization()
-    local found
-    for _, organization in ipairs(organizations) do
-        local number = held[organization]
-        if waiting[organization] > 0 and admits(number) and (not found or number < held[found]) then
-            found = organization
+local number = 0
+while number <= most_held do
+    for _, organization in ipairs(by_held[number] or {}) do
+        if count == MOST or not admits(number) then break end
+        if waiting[organization] > 0 then
+            waiting[organization] = waiting[organization] - 1
+            held[organization] = number + 1
+            given[organization] = (given[organization] or 0) + 1
+            taken, count = taken + 1, count + 1
+            line_up(organization)
         end
     end
-    return found
-end
-local chosen = next_organization()
-while chosen and count < MOST do
-    waiting[chosen] = waiting[chosen] - 1
-    held[chosen] = held[chosen] + 1
-    given[chosen] = (given[chosen] or 0) + 1
-    taken, count = taken + 1, count + 1
-    chosen = next_organization()
+    number = number + 1
 end
 
 -- Move the organizations that were served to the end of the list.
@@ -143,14 +150,16 @@ for _, organization in ipairs(organizations) do
         table.insert(given[organization] and behind or left, organization)
     end
 end
-redis.call('DEL', KEYS[4], KEYS[6])
-redis.call('HDEL', KEYS[5], consumer)
+for at = #left, 1, -1 do redis.call('LPUSH', KEYS[4], left[at]) end
 for _, organization in ipairs(behind) do
+    redis.call('RPUSH', KEYS[4], organization)
     table.insert(left, organization)
 end
-if #left > 0 then
-    redis.call('RPUSH', KEYS[4], unpack(left))
-    for _, organization in ipairs(left) do wake(list, KEYS[5], organization) end
+redis.call('DEL', KEYS[6])
+redis.call('HDEL', KEYS[5], consumer)
+for _, organization in ipairs(left) do
+    if redis.call('HLEN', KEYS[5]) == 0 then break end
+    wake(list, KEYS[5], organization)
 end
 
 -- Record that this process has free threads, and the organizations that it refuses.
@@ -163,7 +172,8 @@ end
 if taken < capacity then
     redis.call('HSET', KEYS[5], consumer, refused)
 end
-return {messages, redis.call('LLEN', list), taken < capacity and #left or 0}
+local is_more = count == MOST or redis.call('EXISTS', list) == 1
+return {messages, is_more and 1 or 0, taken < capacity and #left or 0}
 """
 )
 
@@ -187,7 +197,7 @@ def lists_of(client: redis.Redis, keys: QueueKeys) -> list[str]:
 
 
 class Fetched(NamedTuple):
-    """`more`: further messages have arrived. `deferred`: number of organizations that must wait for their share."""
+    """`more`: there may be further messages. `deferred`: the number of organizations that must wait for their share."""
 
     messages: list[Message[object]]
     more: bool
@@ -233,7 +243,7 @@ class OrganizationQueue:
             [self._consumer, quota.share, quota.places, quota.capacity, *(n for pair in held.items() for n in pair)],
         )
         # Redis may have lost a message's body (by FLUSHALL) and have its id again.
-        return Fetched([Message.decode(data) for data in messages if data is not None], more > 0, deferred)
+        return Fetched([Message.decode(data) for data in messages if data is not None], bool(more), deferred)
 
     def wait(self, timeout_s: int) -> bool:
         """Wait until there may be messages to fetch; return False when the time is over.

@@ -207,6 +207,28 @@ def test_of_messages_that_many_threads_put_none_is_lost(client: redis.Redis) -> 
     assert sorted(int(message.message_id) for message in fetched) == list(range(400))
 
 
+def test_messages_of_ten_thousand_organizations_are_all_fetched_once(client: redis.Redis) -> None:
+    queue = OrganizationQueue(client, queue=QUEUE, consumer="a")
+    sent = [(f"{number}:{number}", str(number)) for number in range(10_000)]
+    queue._put_all([(id_, Message(QUEUE, "work", (), {}, {}, name).encode()) for id_, name in sent])
+
+    fetched = []
+    while (answer := queue.fetch(Quota.of(800, 25), {})).messages:
+        fetched += [message.message_id for message in answer.messages]
+    assert sorted(fetched, key=int) == [name for _, name in sent]
+
+
+def test_a_process_with_more_threads_than_a_fetch_returns_messages_fetches_again(client: redis.Redis) -> None:
+    queue = OrganizationQueue(client, queue=QUEUE, consumer="a")
+    queue._put_all([(f"1:{name}", Message(QUEUE, "work", (), {}, {}, str(name)).encode()) for name in range(1_001)])
+    quota = Quota.of(2_000, 25)
+
+    first = queue.fetch(quota, {})
+    second = queue.fetch(quota, {1: len(first.messages)})
+    assert (len(first.messages), first.more) == (1_000, True)
+    assert (len(second.messages), second.more) == (1, False)
+
+
 def test_what_a_process_leaves_behind_wakes_another_one(client: redis.Redis) -> None:
     first = OrganizationQueue(client, queue=QUEUE, consumer="first")
     for number in range(2):

@@ -68,6 +68,7 @@ class _Pairing:
         self._checker = checker
         self._budget = checker.budget
         self._traits: dict[int, frozenset[bytes]] = {}
+        self._last_answers = _last_answers(steps, produced)
 
     def pair_accepted(self, accepted: Mapping[int, int], lefts: Sequence[int]) -> None:
         """Pair as many steps as possible with calls that they accept: first equal ones, then the most alike."""
@@ -132,7 +133,9 @@ class _Pairing:
         rights = [right for right, produced in enumerate(self._produced) if produced.kind == "answer"]
         matching = Matching((1 << len(rights)) - 1)
         for left in answers:
-            matching.add(left, sum(1 << n for n, right in enumerate(rights) if self._grade(left, right) == 2))
+            label = self._label(left)
+            alike = [n for n, right in enumerate(rights) if self._label(right, produced=True) == label]
+            matching.add(left, sum(1 << n for n in alike if self._grade(left, rights[n]) == 2))
         self.pairs.update({left: rights[n] for n, left in matching.owners.items()})
 
     def align(self, lefts: Sequence[int]) -> None:
@@ -228,9 +231,14 @@ class _Pairing:
         return step.name, leaves(arguments_of(step.arguments), self._budget)
 
     def _label(self, index: int, *, produced: bool = False) -> Label:
-        """Return what two steps must share to be paired at all."""
+        """Return what two steps must share to be paired at all.
+
+        If a program has several answers, its user reads the last one, which can only be as the last recorded one.
+        """
         step: CaseStep | ProducedStep = self._produced[index] if produced else self._steps[index]
-        return step.kind, step.name if step.kind == "tool_call" else "", self._checker.effect_of(step)
+        if step.kind == "tool_call":
+            return step.kind, step.name, self._checker.effect_of(step)
+        return step.kind, "last" if (~index if produced else index) in self._last_answers else "", None
 
     def _free(self) -> defaultdict[Label, list[int]]:
         taken = set(self.pairs.values())
@@ -239,3 +247,10 @@ class _Pairing:
             if right not in taken:
                 groups[self._label(right, produced=True)].append(right)
         return groups
+
+
+def _last_answers(steps: Sequence[CaseStep], produced: Sequence[ProducedStep]) -> frozenset[int]:
+    """Return the indexes of the last answers, the produced one inverted; none if fewer than two were produced."""
+    recorded = [index for index, step in enumerate(steps) if step.kind == "answer"]
+    given = [~index for index, step in enumerate(produced) if step.kind == "answer"]
+    return frozenset((*recorded[-1:], given[-1])) if len(given) > 1 else NOTHING

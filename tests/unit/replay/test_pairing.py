@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import permutations
 from typing import Any
 
@@ -26,8 +27,20 @@ produced = st.builds(ProducedCall, st.sampled_from("fg"), arguments) | st.builds
 )
 
 
-def label(step: CaseStep | ProducedStep) -> tuple[str, str]:
-    return step.kind, step.name if step.kind == "tool_call" else ""
+def labels(steps: Sequence[CaseStep | ProducedStep], several: bool) -> list[tuple[str, str]]:
+    """What steps share with the steps of the other side; `several` if a program has several answers."""
+    last = max((index for index, step in enumerate(steps) if step.kind == "answer"), default=None)
+    return [
+        (step.kind, step.name if step.kind == "tool_call" else "last" if several and index == last else "")
+        for index, step in enumerate(steps)
+    ]
+
+
+def both_labels(
+    steps: Sequence[CaseStep], made_steps: Sequence[ProducedStep]
+) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    several = sum(step.kind == "answer" for step in made_steps) > 1
+    return labels(steps, several), labels(made_steps, several)
 
 
 def made(name: str, given_arguments: Any = None) -> ProducedStep:
@@ -42,10 +55,11 @@ def score(steps: list[CaseStep], made_steps: list[ProducedStep], pairs: dict[int
 
 def all_pairings(steps: list[CaseStep], made_steps: list[ProducedStep]) -> list[dict[int, int]]:
     places = [*range(len(made_steps)), *([None] * len(steps))]
+    lefts, rights_labels = both_labels(steps, made_steps)
     return [
         {left: right for left, right in enumerate(rights) if right is not None}
         for rights in set(permutations(places, len(steps)))
-        if all(right is None or label(steps[left]) == label(made_steps[right]) for left, right in enumerate(rights))
+        if all(right is None or lefts[left] == rights_labels[right] for left, right in enumerate(rights))
     ]
 
 
@@ -63,8 +77,9 @@ def test_under_any_order_as_many_pass_as_can_and_none_waits_for_a_step_that_is_l
     pairs = pair(steps, made_steps, "any")
 
     assert score(steps, made_steps, pairs)[1] == best
-    left = {label(step) for index, step in enumerate(made_steps) if index not in pairs.values()}
-    assert not left & {label(step) for index, step in enumerate(steps) if index not in pairs}
+    lefts, rights = both_labels(steps, made_steps)
+    left = {name for index, name in enumerate(rights) if index not in pairs.values()}
+    assert not left & {name for index, name in enumerate(lefts) if index not in pairs}
 
 
 @given(st.lists(recorded, max_size=4), st.lists(produced, max_size=4))
@@ -86,7 +101,8 @@ def test_no_produced_step_is_paired_twice_or_with_another_name(
     pairs = pair(steps, made_steps, order)
 
     assert len(set(pairs.values())) == len(pairs)
-    assert all(label(steps[left]) == label(made_steps[right]) for left, right in pairs.items())
+    lefts, rights = both_labels(steps, made_steps)
+    assert all(lefts[left] == rights[right] for left, right in pairs.items())
 
 
 def test_a_failed_call_is_held_against_the_one_most_like_it() -> None:
@@ -114,6 +130,15 @@ def test_an_answer_that_passes_wins_over_one_to_be_judged() -> None:
 
     assert pair(steps, [ProducedAnswer("z")], "any") == {2: 0}
     assert pair(steps[:2], [ProducedAnswer("z")], "any") == {0: 0}
+
+
+@pytest.mark.parametrize("order", ["any", "in_order"])
+@pytest.mark.parametrize("before", ["Done.", "billing"])
+def test_of_several_answers_of_a_program_the_last_one_is_compared(order: Order, before: str) -> None:
+    produced = [ProducedAnswer(before), ProducedAnswer("We pay you 5,000 EUR.")]
+
+    assert pair([answer("Done.")], produced, order) == {0: 1}
+    assert pair([answer("billing", enabled=False), answer("Done.")], produced, order) == {0: 0, 1: 1}
 
 
 @pytest.mark.slow

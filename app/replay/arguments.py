@@ -131,7 +131,7 @@ class _Weighing:
 
     @property
     def is_full(self) -> bool:
-        return len(self.failed) + len(self.open) >= MOST_DIFFERENCES
+        return len(self.failed) >= MOST_DIFFERENCES
 
     def leave_open(self, note: str) -> None:
         """Leave all failed differences to a judge: together, they are only another way to write the call."""
@@ -243,7 +243,9 @@ class _Weighing:
         return [[{**defaults, **entry} if isinstance(entry, dict) else entry for entry in side] for side in lists]
 
     def _add(self, difference: Difference, note: str) -> None:
-        self.open.append(OpenDifference(difference.path, difference.expected, difference.actual, note))
+        """Add an open difference, unless there are many: a later difference may still fail."""
+        if len(self.open) < MOST_DIFFERENCES:
+            self.open.append(OpenDifference(difference.path, difference.expected, difference.actual, note))
 
     def _compare_facts(self, left: str, right: str) -> Facts:
         self.facts.append(compare_facts(left, right, self._sources(), with_users_values=True))

@@ -118,7 +118,7 @@ class Checker:
             for difference in compared.open
             if difference.note
         )
-        diff = tuple(map(_plain, compared.open))
+        diff = tuple(map(_plain, compared.open[:MOST_DIFFERENCES]))
         reason = f"{step.name} was called with arguments in other words or another form, and no model may judge them"
         texts = OpenTexts("arguments", recorded, produced, assertion)
         return Comparison("needs_review", reason, diff, compared.facts, None, texts, form, is_by_path=True)

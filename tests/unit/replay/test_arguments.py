@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from app.replay.arguments import ArgumentsComparison, CallRules, compare_arguments
 from app.replay.json_differences import equal
 from app.replay.matcher_places import ranked
+from app.replay.matchers import Matcher
 from app.replay.texts.sources import Sources
 from app.replay.types import Effect, StringKind
 from app.values.json_pointer import PointerTree, parse_pointer
@@ -343,3 +344,21 @@ def test_a_reader_weighs_other_forms_of_a_number_a_name_and_a_kind(left: str, ri
 def test_an_argument_may_be_named_by_any_number_of_digits(name: str) -> None:
     assert outcome({name: "some words here"}, {name: "other words there"}) == "open"
     assert outcome({name: [1]}, {name: [2]}) == "failed"
+
+
+@pytest.mark.parametrize("last", [{"amount": 5000}, {}, {"amount": 5, "to": "C-9"}])
+def test_a_difference_after_many_open_ones_fails(last: dict[str, Any]) -> None:
+    recorded, produced = ({"ids": [{"id": form(n)} for n in range(200)]} for form in (int, str))
+
+    assert outcome({**recorded, "amount": 5}, {**produced, "amount": 5}) == "open"
+    assert outcome({**recorded, "amount": 5}, {**produced, **last}) == "failed"
+
+
+def test_a_matcher_refuses_a_value_after_many_open_differences() -> None:
+    recorded = {"ids": [{"id": n} for n in range(200)], "to": "C-1"}
+    produced = {"ids": [{"id": str(n)} for n in range(200)], "to": "C-9"}
+    matchers = ranked({"/to": Matcher("exact")})
+
+    compared = compare_arguments(recorded, produced, matchers, Sources)
+
+    assert (compared.by_matcher, len(compared.open)) == (True, 100)

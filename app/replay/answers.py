@@ -62,7 +62,7 @@ class Answers:
                 return replace(self._strict(check, str(expected), actual, *values), decided_by="text")
             case "facts":
                 return self._facts(str(expected), actual)
-        return self._meaning(check, str(expected), actual)
+        return self._meaning(check, str(expected), produced)
 
     def _matches(self, pattern: str, actual: str) -> Comparison:
         if self.reader.matches_pattern(pattern, actual):
@@ -80,11 +80,17 @@ class Answers:
             return replace(text_differs("; ".join(reasons), expected, actual, "facts"), facts=facts)
         return Comparison("passed", facts=facts, decided_by="facts")
 
-    def _meaning(self, check: Check, expected: str, actual: str) -> Comparison:
-        """Compare the texts, then by the rules of docs/reference/gate.md; leave what neither decides to a judge."""
+    def _meaning(self, check: Check, expected: str, produced: ProducedAnswer) -> Comparison:
+        """Compare the texts, then by the rules of docs/reference/gate.md; leave what neither decides to a judge.
+
+        The judge also reads what the draft wrote next to its calls. If that has further values, it always decides.
+        """
+        actual, aside = produced.text, produced.aside
         left, right = _parse_json(expected, self.reader.budget), _parse_json(actual, self.reader.budget)
         by_text = replace(self._strict(check, expected, actual, left, right), decided_by="text")
-        if by_text.result == "passed" and (left is not UNSET or has_same_units(expected, actual)):
+        adds_values = bool(aside and compare_facts(expected, aside, self.sources()).invented)
+        is_equal = by_text.result == "passed" and (left is not UNSET or has_same_units(expected, actual))
+        if is_equal and not adds_values:
             return by_text
         if isinstance(left, dict | list):
             # Whether a fence does harm depends on the reading program, which the instruction may describe.
@@ -97,7 +103,9 @@ class Answers:
             if diff := tuple(islice(changed, MOST_DIFFERENCES)):
                 reason = "the answer's JSON has another structure"
                 return Comparison("failed", reason, diff, decided_by="rule", is_by_path=True)
-        open_answer = self._open_answer(expected, actual, "")
+        # A reader of JSON gets only the JSON.
+        whole = f"{aside}\n\n{actual}" if aside and (adds_values or left is UNSET) else actual
+        open_answer = self._open_answer(expected, whole, "")
         return replace(open_answer, diff=by_text.diff or open_answer.diff)
 
     def _open_answer(self, recorded: str, actual: str, assertion: str | None) -> Comparison:

@@ -81,6 +81,7 @@ class TurnPlayer:
         self.attempts: list[Attempt] = []
         self.produced: list[ProducedStep] = []  # the calls of `attempts`, then the answers
         self.answers: list[ProducedAnswer] = []
+        self.asides: list[str] = []  # what the model wrote next to its calls
         self.called_names: list[tuple[str, ...]] = []  # the names of the tools that each answer called
         self.instruction = ""
         self.offer = Offer(())
@@ -176,10 +177,12 @@ class TurnPlayer:
                 Message("assistant", text, tool_calls=answer.tool_calls, vendor_state=answer.vendor_state)
             )
             if not answer.tool_calls:
-                self.answers.append(ProducedAnswer(text, self.ports.draft.nok(answer)))
+                self.answers.append(ProducedAnswer(text, self.ports.draft.nok(answer), "\n\n".join(self.asides)))
                 if not self.ports.turn_continues():
                     return
                 continue
+            if text.strip() and self.ports.replies is None:  # a program shows its user only what it answers
+                self.asides.append(text)
             self.rounds += 1
             self._answer_calls(answer)
             self._report(min(len(self.produced), len(self.turn.steps)), None)

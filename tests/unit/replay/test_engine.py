@@ -12,6 +12,7 @@ from app.errors import ProviderError
 from app.replay.engine import replay
 from app.replay.judge_types import JudgedTurn, TurnJudgement
 from app.replay.result_types import Drift, ProducedCall, ReplayResult, TurnResult
+from app.replay.stored_replies import StoredReplies
 from app.replay.types import Order, TestCase, ToolRules
 from tests.unit.replay.fakes import (
     FakeDraft,
@@ -512,6 +513,47 @@ def test_a_turn_asks_the_judge_once_with_all_that_it_needs() -> None:
     assert [message.text for message in asked.conversation] == ["Hi", "Hello."]
     assert [(call.name, call.result) for call in asked.calls] == [("send", "ok")]
     assert (result.status, {step.decided_by for step in result.turns[1].steps}) == ("passed", {"judge"})
+
+
+def of_order(recorded: str, said: str, aside: str, judge: FakeJudge, **more: object) -> ReplayResult:
+    case = TestCase(
+        turns=(turn("Where is A-1?", call("get_order", {"id": "A-1"}, {"day": 5}), answer(recorded, answer="meaning")),)
+    )
+    script = calls(("get_order", {"id": "A-1"}), text=aside), says(said)
+    return replay(case, ports(scripted(*script), judge=judge, **more))
+
+
+@pytest.mark.parametrize("aside", ["We also pay you 400 EUR.", "Ask Bob: bob@shop.example"])
+def test_what_a_draft_writes_next_to_its_calls_is_judged_with_its_answer(aside: str) -> None:
+    judge = FakeJudge(lambda expected, actual: "failed" if aside in actual else "passed")
+
+    assert of_order("It comes.", "It arrives.", aside, judge).status == "failed"
+    assert of_order("It comes.", "It comes.", aside, judge).status == "failed"
+    assert of_order('{"day": 5}', '{"day": 5}', aside, judge).status == "failed"
+    assert judge.asked[0].produced == f"{aside}\n\nIt arrives."
+
+
+def test_words_without_values_next_to_calls_make_no_question_of_an_equal_answer() -> None:
+    judge = FakeJudge(lambda expected, actual: "failed")
+
+    assert of_order("It comes.", "It comes.", "Let me look up A-1.", judge).status == "passed"
+    assert judge.asked == []
+
+
+def test_a_reader_of_json_gets_no_words_next_to_calls() -> None:
+    judge = FakeJudge(lambda expected, actual: "passed")
+
+    of_order('{"text": "It comes."}', '{"text": "It arrives."}', "Let me look.", judge)
+
+    assert [step.produced for step in judge.asked] == ['{"text": "It arrives."}']
+
+
+def test_the_user_of_a_program_does_not_read_what_its_models_write_next_to_calls() -> None:
+    judge = FakeJudge(lambda expected, actual: "passed")
+
+    of_order("It comes.", "It arrives.", "Pay 400 EUR.", judge, replies=StoredReplies())
+
+    assert [step.produced for step in judge.asked] == ["It arrives."]
 
 
 def test_an_answer_that_is_cut_off_fails_without_a_question() -> None:

@@ -12,8 +12,8 @@ from app.replay.inner_calls import InnerCall, inner_call, model_reads, operation
 from app.replay.shell_commands import command_reads
 from app.replay.shell_programs import PROGRAMS_WITH_SUBCOMMANDS
 from app.replay.sql_statements import is_sql_or_listing, is_statement, sql_reads
-from app.replay.tables import words
-from app.replay.text_kinds import SHELL_KEYS, is_sql
+from app.replay.tables import TABLES, words
+from app.replay.text_kinds import LONGEST, SHELL_KEYS, is_sql
 from app.replay.tool_names import (
     ACTING_IN_OTHER_LANGUAGES,
     ACTING_VERBS,
@@ -38,12 +38,15 @@ _OTHER_ACTIONS = ACTING_VERBS - _CALLING_VERBS
 _INNER_CALLS_MAX = 3  # tools that call one another, before the one that is looked at
 _FOR_SQL = words("keys", "for_sql")
 _DATABASES = _FOR_SQL | {"query", "db", "database", "statement"}  # in the names of tools that get statements
+_OTHER_DATABASES = words("keys", "other_databases")
+_ACTS_ELSEWHERE = re.compile("|".join(TABLES["sql"]["elsewhere"]), re.IGNORECASE)
 _STATEMENT_KEYS = _SQL_KEYS - words("keys", "search")  # of which a text is a statement, whatever its first word is
 _CLIENT_PROGRAMS = {"redis": "redis-cli"}  # servers, of which a tool has the name, and the programs with their commands
 _PROGRAMS = PROGRAMS_WITH_SUBCOMMANDS | frozenset(_CLIENT_PROGRAMS.values())
 _COMMAND_LIST_KEYS = ("commands", "cmds")  # keys of several commands, of which each is a text
 _RUNNING_VERBS = frozenset(("run", "execute", "cli", "command", "cmd", "tool", "shell"))
 _NAMES_FOR_OTHER_TEXTS = (ACTION_WORDS | ACTING_IN_OTHER_LANGUAGES | _WORDS_FOR_PEOPLE) - _RUNNING_VERBS
+_WRITING = {key: re.compile(value) for keys, value in TABLES["requests"]["writing"].items() for key in keys.split()}
 _BEFORE_LAST_PART = re.compile(r"[/.:]")
 
 
@@ -77,6 +80,8 @@ def call_reads(name: str, arguments: Any, *, runs_only: bool, has_operations: bo
 
 
 def _content_reads(name: str, keys: Mapping[str, str], arguments: Mapping[str, Any], *, runs_only: bool) -> bool | None:
+    if any(lower in _WRITING and _has(arguments[key], _WRITING[lower]) for key, lower in keys.items()):
+        return False
     request = request_reads(keys, arguments, runs_only=runs_only)
     if request is not None:
         return request and (runs_only or _is_named_for(_SENDING_VERBS, {*words_of_name(name)}))
@@ -95,6 +100,10 @@ def _content_reads(name: str, keys: Mapping[str, str], arguments: Mapping[str, A
         if is_graphql(text) or (lower in _SQL_KEYS and (runs_only or lower in _STATEMENT_KEYS or is_stated(text)))
     }
     if not _DATABASES.isdisjoint(words_of_tool) and any(map(_is_statement_that_writes, arguments.values())):
+        return False
+    if not _OTHER_DATABASES.isdisjoint((*words_of_tool, *keys.values())) and any(
+        _has(text, _ACTS_ELSEWHERE) for text in arguments.values()
+    ):
         return False
     if not texts:
         return _single_text_reads(name, keys, arguments, runs_only=runs_only)
@@ -119,6 +128,10 @@ def _single_text_reads(
         return None
     others = {lower for key, lower in keys.items() if key != texts[0] and not _is_number(arguments[key])}
     return others.isdisjoint(_DECISIVE_KEYS) if runs_only else others <= _HARMLESS_TEXT_KEYS
+
+
+def _has(value: Any, pattern: re.Pattern[str]) -> bool:
+    return isinstance(value, str) and pattern.search(" ".join(value[:LONGEST].split())) is not None
 
 
 def _is_statement_that_writes(text: Any) -> bool:

@@ -25,6 +25,7 @@ _THINGS = {program: [frozenset(names.split()) for names in places] for program, 
 _LIKE: dict[str, str] = _PROGRAMS["like"]
 PROGRAMS_WITH_SUBCOMMANDS = frozenset(name for name in (*SUBCOMMANDS, *_FAMILIES, *_LIKE) if " " not in name)
 _HTTP = re.compile(r"(https?://)?(?(1)|(?:localhost|127\.0\.0\.1|\[::1\])(?![^:/])).*", re.DOTALL)
+_ONE_ADDRESS = re.compile(r"https?://(?:\[[\da-fA-F:.]+\])?[^][{}]*")  # with brackets, `curl` makes several of it
 _SHELLS = ("bash", "sh", "zsh", "/bin/bash", "/bin/sh", "/bin/zsh")
 _WHITE_SPACE, _NO_BREAK = re.compile(r"\s"), "\N{NO-BREAK SPACE}"
 _THING = re.compile(r"[a-z][a-z0-9-]*")
@@ -133,7 +134,7 @@ def _is_forbidden(program: str, argument: str) -> bool:
     forbidden = _FORBIDDEN.get(program, ())
     if program == "go" and argument[:2] == "--":  # which has one dash or two before any option
         argument = argument[1:]
-    if argument.startswith(tuple(forbidden)):
+    if argument.startswith(tuple(forbidden)) or any(part[:1] == "*" and part[1:] in argument for part in forbidden):
         return True
     if argument[:2] == "--" and len(name := argument.partition("=")[0]) > 2:
         return any(option.startswith(name) for option in forbidden)
@@ -213,5 +214,6 @@ def _is_as(pattern: str, value: str) -> bool:
         return value[:1] != "@" and not header_acts(value.partition(":")[0])
     if pattern == "ADDRESS":
         http = _HTTP.fullmatch(value)
-        return http is not None and not address_acts(value if http[1] else f"http://{value}")
+        address = value if http and http[1] else f"http://{value}"
+        return http is not None and _ONE_ADDRESS.fullmatch(address) is not None and not address_acts(address)
     return re.fullmatch(pattern, value, re.DOTALL) is not None

@@ -23,7 +23,12 @@ _WORD = re.compile(r"[^\W\d]\w*+")
 _CALL = re.compile(r"(?:(?<!\w)\d*+|([.$])\s*+)([^\W\d]\w*+)\s*+\(")
 _PLAIN_SCHEMA = re.compile(r"\bpg_catalog\s*+\.")
 _CALL_IN_BRACKETS = re.compile(r"\]\s*+\(")  # `[f](1)` calls a function whatever its name has
-_NEXT_VALUE = re.compile(r"\bnext\s++value\s++for\b")
+# Statements of SQL Server begin without a semicolon before them.
+_ACTS = re.compile(
+    r"\b(?:next\s++value\s++for|(?:enable|disable)\s++trigger|(?:end|on)\s++conversation"
+    r"|receive\s++(?:top\b|\*|\w++\s*+,|\w++\s++from\b))"
+)
+_BATCH = re.compile(r"^[^\S\n]*+(?:go|/)(?:[^\S\n]++\d++)?[^\S\n]*+$", re.MULTILINE)  # between statements, for clients
 _COMMAND = re.compile(r"\\(?!g\s*+;?\s*+\Z)")  # of a client, such as `\g file`; `\G` at the end only shows
 # Names with columns in parentheses, which are no calls: `as v(a, b)`, and `with v(a, b) as (select …`.
 _NAMED_COLUMNS = re.compile(
@@ -61,7 +66,7 @@ def sql_reads(text: str) -> bool:
     plain = SQL_TEXT.sub(_placeholder, text).lower()
     if "#" in plain or _COMMAND.search(plain):  # `#` begins a comment of MySQL, in which a quote begins no text
         return False
-    statements = [statement for part in plain.split(";") if _WORD.search(statement := part.strip())]
+    statements = [statement for part in _BATCH.sub(";", plain).split(";") if _WORD.search(statement := part.strip())]
     return bool(statements) and all(map(_statement_reads, statements))
 
 
@@ -90,7 +95,7 @@ def _statement_reads(statement: str) -> bool:
     plain = _PLAIN_SCHEMA.sub("", _NAMED_COLUMNS.sub(" named ", statement))
     called = ["".join(parts) for parts in _CALL.findall(plain)]
     changes = _CHANGES.intersection(named)
-    if _NEXT_VALUE.search(statement) or _CALL_IN_BRACKETS.search(statement):
+    if _ACTS.search(statement) or _CALL_IN_BRACKETS.search(statement):
         return False
     if changes:
         # `replace(a, 'b', 'c')` computes, and `explain analyze` only executes what follows.

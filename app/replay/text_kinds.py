@@ -39,6 +39,7 @@ _SQL_STATEMENT = re.compile(
     r"|update\s+\S+\s+(?:as\s+)?\w+\s+set\s+[\w.`]+\s*="
     r"|(?:create|drop|alter|truncate)\s+(?:or\s+replace\s+)?(?:table|view|index|database|schema|function)\b"
     r"|(?:grant|revoke)\s+(?:select|insert|update|delete|all|usage|execute|create|connect)\b[^.!?]{0,500}\bon\b"
+    r"|call\s+[\w.`]{1,200}\(|exec(?:ute)?\s+(?:@|\w{0,100}[_.]\w)|pragma\s+[\w.]{1,100}\s*=|vacuum\s*;?\s*\Z|do\s+\$"
     r"|with\s+\w+(?:\s*\([^)]{0,200}\))?\s+as\s*\()",
     re.IGNORECASE | re.DOTALL,
 )

@@ -19,6 +19,7 @@ READING = frozenset[str]().union(*(words("verbs", language) for language in _LAN
 READING_LAST = frozenset[str]().union(*(words("verbs", language) for language in _LAST))
 ACTING_PAIRS = frozenset(tuple(pair.split()) for pair in TABLES["acting_pairs"]["pairs"])
 READING_PAIRS = frozenset(tuple(pair.split()) for pair in TABLES["reading_pairs"]["pairs"])
+_ALWAYS_JOINING = words("joining", "always")
 JOINING, VERB_ENDINGS = words("joining", "words"), tuple(words("joining", "endings"))
 ALWAYS_ACTING = words("actions", "always")
 ACTING_VERBS = ALWAYS_ACTING | words("actions", "verbs")
@@ -95,6 +96,8 @@ def _reads_unspaced(part: str) -> bool:
 
 
 def _joins_an_action(words: Sequence[str]) -> bool:
+    if _ALWAYS_JOINING.intersection(words[1:2]) and len(words) > 2 and words[2] not in READING:
+        return True  # nothing but a verb follows, as in `fetch_and_store`
     joined = (after for before, after in pairwise(words[1:]) if before in JOINING and after not in READING)
     return any(word in ACTION_WORDS | ACTING_IN_OTHER_LANGUAGES or word.endswith(VERB_ENDINGS) for word in joined)
 

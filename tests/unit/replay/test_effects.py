@@ -135,6 +135,9 @@ def test_the_first_word_of_a_name_shows_that_a_tool_reads(name: str) -> None:
         "get_and_increment",
         "compare_and_swap",
         "fetch_and_destroy",
+        "fetch_and_store",
+        "check_and_fix",
+        "check_off_item",
         "kubectl_delete",
         "kubectl_rollout",
         "docker_rm",
@@ -191,6 +194,36 @@ def test_a_statement_decides_unless_a_person_has_set_read_or_write(rules: Any, d
     tool = resolve("run", rules, defined, None)
 
     assert [tool.called_with(arguments).effect for arguments in (READING, CHANGING, OTHER)] == by_call.split()
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "expected"),
+    [
+        ("read_file", {"path": "a", "mode": "w", "content": "b"}, "write"),
+        ("read_file", {"path": "a", "mode": "rb"}, "read"),
+        ("get_page", {"url": "https://a.example", "script": "document.forms[0].submit()"}, "write"),
+        ("get_directions", {"mode": "walking", "script": "latin"}, "read"),
+        ("query_db", {"query": "CALL refund_order(17)"}, "write"),
+        ("query_db", {"query": "EXEC dbo.refund 17"}, "write"),
+        ("query_db", {"query": "vacuum"}, "write"),
+        ("query_db", {"query": "PRAGMA journal_mode = DELETE"}, "write"),
+        ("query_db", {"query": "PRAGMA table_info(a)"}, "read"),
+        ("query_db", {"query": "call center opening hours"}, "read"),
+        ("read_neo4j_cypher", {"query": "MATCH (n:Order) DETACH DELETE n"}, "write"),
+        ("read_neo4j_cypher", {"query": "MATCH (n) WHERE n.id = 5 SET n.state = 'paid'"}, "write"),
+        ("read_neo4j_cypher", {"query": "MATCH (n:Set {create: 5})-[:CREATED]->(m) RETURN m"}, "read"),
+        ("query_graph", {"cypher": "create (n:Order)"}, "write"),
+        ("query_sparql", {"query": "PREFIX a: <b> DELETE WHERE {?s ?p ?o}"}, "write"),
+        ("query_sparql", {"query": "SELECT * WHERE {?s ?p ?o}"}, "read"),
+        ("query_kusto", {"query": ".drop table orders"}, "write"),
+        ("query_kusto", {"query": ".show tables"}, "read"),
+        ("query_docs", {"query": ".net core"}, "read"),
+    ],
+)
+def test_what_a_call_hands_over_decides_though_the_name_of_its_tool_reads(
+    name: str, arguments: dict[str, Any], expected: str
+) -> None:
+    assert resolve(name, ToolRules(), None, None).called_with(arguments).effect == expected
 
 
 def test_a_tool_that_is_decided_by_each_call_keeps_that_from_the_words_of_its_name() -> None:

@@ -85,10 +85,10 @@ class Answers:
 
         The judge also reads what the draft wrote next to its calls. If that has further values, it always decides.
         """
-        actual, aside = produced.text, produced.aside
+        actual, aside, recorded_aside = produced.text, produced.aside, produced.recorded_aside
         left, right = _parse_json(expected, self.reader.budget), _parse_json(actual, self.reader.budget)
         by_text = replace(self._strict(check, expected, actual, left, right), decided_by="text")
-        adds_values = bool(aside and compare_facts(expected, aside, self.sources()).invented)
+        adds_values = bool(aside and compare_facts(f"{recorded_aside}\n\n{expected}", aside, self.sources()).invented)
         is_equal = by_text.result == "passed" and (left is not UNSET or has_same_units(expected, actual))
         if is_equal and not adds_values:
             return by_text
@@ -104,8 +104,9 @@ class Answers:
                 reason = "the answer's JSON has another structure"
                 return Comparison("failed", reason, diff, decided_by="rule", is_by_path=True)
         # A reader of JSON gets only the JSON.
-        whole = f"{aside}\n\n{actual}" if aside and (adds_values or left is UNSET) else actual
-        open_answer = self._open_answer(expected, whole, "")
+        if aside and (adds_values or left is UNSET):
+            expected, actual = f"{recorded_aside}\n\n{expected}".lstrip(), f"{aside}\n\n{actual}"
+        open_answer = self._open_answer(expected, actual, "")
         return replace(open_answer, diff=by_text.diff or open_answer.diff)
 
     def _open_answer(self, recorded: str, actual: str, assertion: str | None) -> Comparison:
@@ -143,7 +144,7 @@ def expected_answer(step: CheckedAnswer) -> Any:
 
 def same_text(left: str, right: str) -> bool:
     """Return True if two texts are equal but for white space, case and Unicode's ways to write a character."""
-    return left == right or _folded(left) == _folded(right)
+    return left == right or folded(left) == folded(right)
 
 
 def has_same_units(left: str, right: str) -> bool:
@@ -159,7 +160,8 @@ def _is_in_capitals(text: str) -> bool:
     return _UNIT.sub("", text).isupper()
 
 
-def _folded(text: str) -> str:
+def folded(text: str) -> str:
+    """Return a text in lower case, with one space for each run of white space."""
     return " ".join(lowered(text).split())
 
 
@@ -180,8 +182,8 @@ def _json_type(value: Any) -> str:
 
 
 def _contains(expected: str, actual: str) -> Comparison:
-    searched = _folded(expected)
-    if searched and searched in _folded(actual):
+    searched = folded(expected)
+    if searched and searched in folded(actual):
         return PASSED
     reason = "the answer does not contain the text" if searched else "there is no text to look for"
     return text_differs(reason, expected, actual)

@@ -45,13 +45,15 @@ class ProducedCall(_ResultDocument, frozen=True, tag_field="kind", tag="tool_cal
 class ProducedAnswer(_ResultDocument, frozen=True, omit_defaults=True, tag_field="kind", tag="answer"):
     """An answer that the draft gave; `nok` is the reason for which a run would mark it as not usable, None without.
 
-    `aside` is what the draft wrote next to its calls before, which its user reads, too.
+    `aside` is what the draft wrote next to its calls before, which its user reads, too, without what the recorded model
+    wrote there. That is `recorded_aside`, if there is an `aside`.
     """
 
     kind: ClassVar[Literal["answer"]] = "answer"
     text: str
     nok: str | None = None
     aside: str = ""
+    recorded_aside: str = ""
 
 
 ProducedStep = ProducedCall | ProducedAnswer

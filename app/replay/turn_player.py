@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from app.chat import Answer, Message, Tokens, ToolCall
 from app.errors import ProviderError
+from app.replay.answers import folded
 from app.replay.checks import Checker
 from app.replay.comparison import Assertion
 from app.replay.conversation import earlier_messages, result_text
@@ -177,7 +178,7 @@ class TurnPlayer:
                 Message("assistant", text, tool_calls=answer.tool_calls, vendor_state=answer.vendor_state)
             )
             if not answer.tool_calls:
-                self.answers.append(ProducedAnswer(text, self.ports.draft.nok(answer), "\n\n".join(self.asides)))
+                self.answers.append(ProducedAnswer(text, self.ports.draft.nok(answer), *self._asides()))
                 if not self.ports.turn_continues():
                     return
                 continue
@@ -191,6 +192,14 @@ class TurnPlayer:
             if len(self.produced) >= limit * CALLS_PER_ANSWER:
                 break
         raise StopTurn("step_limit", f"the model did not answer within {limit} calls")
+
+    def _asides(self) -> tuple[str, str]:
+        """Return the texts next to the draft's calls, without those of the recording, and these if there are others."""
+        last_call = max((n for n, step in enumerate(self.turn.steps) if step.kind == "tool_call"), default=0)
+        recorded = [step.text for step in self.turn.steps[:last_call] if step.kind == "answer"]
+        known = set(map(folded, recorded))
+        others = [text for text in self.asides if folded(text) not in known]
+        return "\n\n".join(others), "\n\n".join(recorded) if others else ""
 
     def _answer_calls(self, answer: Answer) -> None:
         """Answer the calls of one message of the model. Raises `StopTurn` if one of them must not stay unanswered."""

@@ -540,6 +540,33 @@ def test_words_without_values_next_to_calls_make_no_question_of_an_equal_answer(
     assert judge.asked == []
 
 
+def with_recorded_aside(recorded: str) -> TestCase:
+    first = answer("I pay you 400 EUR.", enabled=False)
+    return TestCase(
+        turns=(turn("Where is A-1?", first, call("get_order", {"id": "A-1"}), answer(recorded, answer="meaning")),)
+    )
+
+
+def test_a_draft_that_writes_next_to_its_calls_what_the_recording_has_there_passes_without_a_judge() -> None:
+    script = calls(("get_order", {"id": "A-1"}), text="I pay you  400 EUR."), says("It comes.")
+    assert replay(with_recorded_aside("It comes."), ports(scripted(*script), judge=None)).status == "passed"
+
+
+def test_other_words_with_the_recorded_values_next_to_calls_make_no_question_of_an_equal_answer() -> None:
+    script = calls(("get_order", {"id": "A-1"}), text="You get 400 EUR."), says("It comes.")
+    assert replay(with_recorded_aside("It comes."), ports(scripted(*script), judge=None)).status == "passed"
+
+
+def test_a_judge_reads_what_both_wrote_next_to_their_calls() -> None:
+    judge = FakeJudge(lambda expected, actual: "passed")
+    script = calls(("get_order", {"id": "A-1"}), text="You get 400 EUR."), says("It arrives.")
+
+    replay(with_recorded_aside("It comes."), ports(scripted(*script), judge=judge))
+
+    asked = judge.asked[0]
+    assert (asked.recorded, asked.produced) == ("I pay you 400 EUR.\n\nIt comes.", "You get 400 EUR.\n\nIt arrives.")
+
+
 def test_a_reader_of_json_gets_no_words_next_to_calls() -> None:
     judge = FakeJudge(lambda expected, actual: "passed")
 

@@ -94,6 +94,16 @@ def indexes_of(bits: int) -> Iterator[int]:
         bits &= bits - 1
 
 
+def first_accepted(accepted: Mapping[int, int]) -> dict[int, int]:
+    """Return, for each step, the first call that it accepts; `accepted` has the steps of each call, in their order."""
+    first: dict[int, int] = {}
+    seen = 0
+    for call, steps in accepted.items():
+        first.update(dict.fromkeys(indexes_of(steps & ~seen), call))
+        seen |= steps
+    return first
+
+
 def longest_common_subsequence(lefts: int, rights: int, weight: Callable[[int, int], int]) -> Pairs:
     """Return the pairs, rising on both sides, with the largest sum of `weight`; none has the weight 0.
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from app.replay.call_arguments import arguments_of
 from app.replay.checks import Checker
 from app.replay.fingerprints import leaves, similarity, traits
-from app.replay.matching import Matching, Pairs, indexes_of, longest_common_subsequence, lowest_bit
+from app.replay.matching import Matching, Pairs, first_accepted, indexes_of, longest_common_subsequence, lowest_bit
 from app.replay.result_types import ProducedStep
 from app.replay.types import CaseStep, Effect, Order
 from app.values.budget import OverBudget
@@ -55,6 +55,8 @@ def pair(
         pairing.pair_equal(accepted, others)
         pairing.pair_answers(index for index in checked if steps[index].kind == "answer")
         pairing.pair_rest(index for index in required if index not in pairing.pairs)
+    if order == "effects":
+        pairing.move_late_reads(accepted, required)
     pairing.pair_accepted(accepted, others)
     pairing.pair_rest(index for index in others if not steps[index].checked and index not in pairing.pairs)
     return pairing.pairs
@@ -100,6 +102,36 @@ class _Pairing:
                 del self.pairs[left]
                 self.pairs[failures[right]] = right
         return any(left not in self.pairs for left in moved)
+
+    def move_late_reads(self, accepted: Mapping[int, int], lefts: Sequence[int]) -> None:
+        """Pair each read that came after a write which follows it in the recording with the first call it accepts.
+
+        Only a reader may accept that call. If the step accepts another one before the write, the read was in time.
+        """
+        first, taken = first_accepted(accepted), {*self.pairs.values()}
+        late = [left for left in lefts if first.get(left, len(self._produced)) < self.pairs.get(left, -1)]
+        writes = {left for left in lefts if self._is_write(left)} if late else set[int]()
+        try:
+            for left in (left for left in late if left not in writes):
+                early, right = first[left], self.pairs[left]
+                self._budget.spend(len(writes) + right - early)
+                after = [self.pairs.get(write, -1) for write in writes if self._follows(write, left)]
+                end = min((write for write in after if early < write < right), default=early)
+                calls = [call for call in range(early, end) if accepted.get(call, 0) >> left & 1]
+                if calls and early not in taken and all(self._grade(left, call) < 2 for call in calls):
+                    self.pairs[left] = early
+                    taken.add(early)
+        except OverBudget:
+            return  # no comparison passes then
+
+    def _is_write(self, left: int) -> bool:
+        return self._checker.effect_of(self._steps[left]) == "write"
+
+    def _follows(self, left: int, other: int) -> bool:
+        """Return whether a recorded call comes after another one, in a later message of the model."""
+        step, before = self._steps[left], self._steps[other]
+        is_together = step.kind == before.kind == "tool_call" and step.batch and step.batch == before.batch
+        return left > other and not is_together
 
     def pair_equal(self, accepted: Mapping[int, int], lefts: Sequence[int]) -> None:
         """Pair steps with accepted calls of equal arguments."""

@@ -9,7 +9,7 @@ from reprise_formats.replay_words import EFFECTS
 from app.chat import ToolCall
 from app.replay.call_arguments import arguments_of
 from app.replay.effects import Tool
-from app.replay.matching import lowest_bit
+from app.replay.matching import first_accepted, lowest_bit
 from app.replay.result_types import AnsweredBy, Violation, ViolationKind
 from app.replay.secret_reads import reads_secret
 from app.replay.types import CaseStep, Order
@@ -141,15 +141,7 @@ def _out_of_order(steps: Sequence[CaseStep], attempts: Sequence[Attempt], pairs:
     What precedes a write are the recorded reads and writes of earlier messages of the model: a read counts by the
     first call that its step accepts, a write by its own. Calls that one message asked for have no order.
     """
-    first: dict[int, int] = {}
-    seen = 0
-    for n, attempt in enumerate(attempts):
-        new = attempt.accepted & ~seen
-        seen |= new
-        while new:
-            accepting = lowest_bit(new)
-            new ^= 1 << accepting
-            first[accepting] = n
+    first = first_accepted({n: attempt.accepted for n, attempt in enumerate(attempts)})
     latest, before = -1, ""  # the last of the preceding calls
     batch, pending = "", list[tuple[int, str]]()
     early = {}

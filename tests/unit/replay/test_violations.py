@@ -9,7 +9,7 @@ from app.replay.engine import replay
 from app.replay.result_types import ReplayResult
 from app.replay.secret_reads import reads_secret
 from app.replay.types import CaseStep, TestCase, ToolRules
-from tests.unit.replay.fakes import FakeDraft, answer, call, calls, ports, says, scripted, turn
+from tests.unit.replay.fakes import FakeDraft, FakeJudge, answer, call, calls, ports, says, scripted, turn
 
 READ, WRITE = call("get_policy", {"of": "refund"}), call("refund", {"order": "A-1"})
 
@@ -88,6 +88,33 @@ def test_reads_have_no_order_and_count_by_their_first_call() -> None:
     again = one(READ, WRITE, READ)
     assert kinds(played(again, calls(read()), calls(read()), calls(write()), says("ok"))) == []
     assert kinds(played(one(WRITE, READ), calls(read()), calls(write()), says("ok"))) == []
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_a_read_after_the_write_does_not_hide_that_only_another_one_came_before(together: bool) -> None:
+    search = call("search", {"query": "what is the refund policy"})
+    other, same = ("search", {"query": "pictures of funny cats"}), ("search", {"query": "what is the refund policy"})
+    first = (calls(other, write()),) if together else (calls(other), calls(write()))
+    judge = FakeJudge(lambda recorded, produced: "failed")
+
+    result = replay(one(search, WRITE), ports(scripted(*first, calls(same), says("ok")), judge=judge))
+
+    assert [step.result for step in result.turns[0].steps] == ["failed", "passed", "passed"]
+    assert [step.produced for step in judge.asked] == ['{"query": "pictures of funny cats"}']
+
+
+def test_a_read_in_other_words_is_only_a_further_one_if_the_recorded_one_came_in_time_too() -> None:
+    search = call("search", {"query": "what is the refund policy"})
+    other, same = ("search", {"query": "pictures of funny cats"}), ("search", {"query": "what is the refund policy"})
+    judge = FakeJudge(lambda recorded, produced: "failed")
+
+    def status(case: TestCase, *script: Answer) -> str:
+        return replay(case, ports(scripted(*script, says("ok")), judge=judge)).status
+
+    assert status(one(search, WRITE), calls(other), calls(same), calls(write()), calls(same)) == "passed"
+    assert status(one(WRITE, search), calls(other), calls(write()), calls(same)) == "passed"
+    assert status(one(search, WRITE, order="any"), calls(other), calls(write()), calls(same)) == "passed"
+    assert judge.asked == []
 
 
 def test_writes_keep_their_order_unless_one_message_asked_for_them_together() -> None:

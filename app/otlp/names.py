@@ -58,6 +58,9 @@ CONVERSATION_KEYS = (
     "ag.session.id",
     "scope.agentic.session",
     "openai_agents.group_id",
+    "langflow.session_id",
+    "lilypad.session_id",
+    "mlflow.trace.session",
 )
 """The best first: it counts wherever in a trace it is."""
 USER_KEYS = (
@@ -76,6 +79,8 @@ USER_KEYS = (
     "judgment.customer_user_id",
     "confident.trace.user_id",
     "netra.user_id",
+    "langflow.user_id",
+    "mlflow.trace.user",
 )
 _CONVERSATION_NAMES, _USER_NAMES = frozenset(CONVERSATION_KEYS), frozenset(USER_KEYS)
 MAX_PROMPT_NAME = 128

@@ -219,4 +219,5 @@ def _completed_by(tool: ToolUse | None, copy: ToolUse | None) -> ToolUse | None:
         tool.call_id or copy.call_id,
         copy.arguments if tool.arguments is None else tool.arguments,
         copy.result if tool.result is None else tool.result,
+        tool.failed or copy.failed,
     )

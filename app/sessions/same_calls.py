@@ -111,7 +111,11 @@ def have_same_tokens(earlier: TurnSpan, later: TurnSpan) -> bool:
 
 def lacks_outputs_of_parallel(earlier: TurnSpan, later: TurnSpan) -> bool:
     """Return whether exactly one of two model calls that may be the same has outputs."""
-    return may_be_same_call(earlier, later) and bool(earlier.outputs) != bool(later.outputs)
+    return may_be_same_call(earlier, later) and _has_words(earlier) != _has_words(later)
+
+
+def _has_words(span: TurnSpan) -> bool:
+    return any(message.has_content for message in span.outputs or ())
 
 
 def lacks_content_of_parallel(earlier: TurnSpan, later: TurnSpan) -> bool:

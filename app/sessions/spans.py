@@ -15,6 +15,7 @@ from app.otlp.decode import ERROR_CODES, OK_CODES
 from app.otlp.logs import is_content
 from app.otlp.names import has_error_status
 from app.otlp.normalise import Event, Messages, Normalised, SpanView, ToolUse
+from app.otlp.normalise.convention import TOOL
 from app.otlp.normalise.messages import Memo
 from app.otlp.normalise.modalities import ModalityTokens
 from app.otlp.normalise.tokens import TokenCounts
@@ -176,6 +177,11 @@ class TurnSpan(Struct, eq=False, dict=True):
         # Arguments and result are not read if an attribute has the name.
         named = self.normal.span.text("gen_ai.tool.name") or (self.tool.name if self.tool else None)
         return named or self.full.name.removeprefix("execute_tool ")
+
+    @property
+    def is_nameless(self) -> bool:
+        """Whether a tool's span has lost the name of the tool, as MLflow's have that it translates."""
+        return self.full.name == TOOL and self.tool_name == TOOL
 
     @property
     def tokens(self) -> TokenCounts:

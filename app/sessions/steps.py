@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Container, Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
+from operator import itemgetter
 from typing import Any
 
 from app.otlp.names import text_of
@@ -57,19 +58,47 @@ def steps_of(spans: Sequence[TurnSpan], calls: Sequence[RequestedCall]) -> tuple
     for call in calls:
         if call.span is None:
             without_span[call.chat_id].append(_of_messages(call, denied))
+    spans = _as_asked(spans, calls)
     batches = _batches(spans, ran)
     asking = set(_asking([span for span in spans if span.is_chat]))
+    whole = _around_its_tools(spans)
     steps: list[Step] = []
     for span in spans:
         if span.is_tool:
             steps.append(_of_tool(span, ran.get(span.span_id), batches[span.span_id]))
         elif span.is_chat:
             steps += without_span[span.span_id]
-            if span.span_id not in asking and (text := answer_text(span.outputs)) is not None:
+            text = answer_text(span.outputs, has_answers=span is whole)
+            if span.span_id not in asking and text is not None:
                 steps.append(Step("answer", span.span_id, text=text))
     if not any(span.outputs for span in spans if span.is_chat):
         steps += [*_answers_of_agents(spans)] or _answers_of_root(spans)
     return tuple(steps)
+
+
+def _as_asked(spans: Sequence[TurnSpan], calls: Sequence[RequestedCall]) -> Sequence[TurnSpan]:
+    """Return the spans with those tools that ran in the same instant in the order in which the model called them."""
+    times = [(span.full.start_ns, span.full.end_ns) if span.is_tool else None for span in spans]
+    if not any(first and first == other for first, other in pairwise(times)):
+        return spans
+    asked = {call.span.span_id: index for index, call in enumerate(calls) if call.span}
+    runs = (list(run) for _, run in groupby(zip(times, spans, strict=True), key=itemgetter(0)))
+    last = len(asked)
+    return [
+        span
+        for run in runs
+        for _, span in (sorted(run, key=lambda timed: asked.get(timed[1].span_id, last)) if run[0][0] else run)
+    ]
+
+
+def _around_its_tools(spans: Sequence[TurnSpan]) -> TurnSpan | None:
+    """Return the last model call if tools ran within it: its words are those after the tools, and it asks for nothing.
+
+    A program around another agent records what that agent does in a turn as one call.
+    """
+    last = next((span for span in reversed(spans) if span.is_chat), None)
+    within = {span.full.parent_span_id for span in spans if span.is_tool}
+    return last if last and last.span_id in within else None
 
 
 def _asking(chats: Sequence[TurnSpan]) -> Iterator[str]:
@@ -140,7 +169,7 @@ def _of_tool(span: TurnSpan, call: RequestedCall | None, batch: str) -> Step:
     return Step(
         "tool_call",
         span.span_id,
-        name=span.tool_name,
+        name=call.call.name if call and span.is_nameless else span.tool_name,
         arguments=call.call.arguments if call and tool.arguments is None else tool.arguments,
         result=response.result if response else tool.result,
         error=response.error if response else error,
@@ -189,8 +218,8 @@ def tool_error(span: TurnSpan) -> str | None:
 
 def _own_error(span: TurnSpan) -> str | None:
     """Return the error of a failed tool: its result, else its exception, else its status."""
-    result = span.tool.result if span.tool else None
-    if not span.full.failed and (result is not None or exception(span) is None):
+    result, is_marked = (span.tool.result, span.tool.failed) if span.tool else (None, False)
+    if not span.full.failed and not is_marked and (result is not None or exception(span) is None):
         return None
     if result not in (None, "", {}, []):
         return json_text(result)
@@ -248,21 +277,21 @@ def _first_token_ms(span: TurnSpan) -> float | None:
     return first_token_ms(span.normal.span, span.full.start_ns, duration_ms)
 
 
-def answer_text(outputs: Messages | None) -> str | None:
+def answer_text(outputs: Messages | None, *, has_answers: bool = False) -> str | None:
     """Return the text of a model's last message, unless the model asks for tools or a tool's response follows.
 
-    Calls of hosted tools do not count: the vendor has answered them.
+    Calls of hosted tools do not count: the vendor has answered them. With `has_answers` no call counts.
     """
-    message = _answer(outputs)
+    message = _answer(outputs, has_answers=has_answers)
     return _separated(message)[1] or None if message else None
 
 
-def _answer(outputs: Messages | None) -> NormalisedMessage | None:
+def _answer(outputs: Messages | None, *, has_answers: bool = False) -> NormalisedMessage | None:
     for message in reversed(outputs or ()):
         if message.role == "tool":
             return None
         if message.role not in NO_MODEL and (message.text or message.calls):
-            asks = message.asks or any(not call.hosted for call in message.calls)
+            asks = message.asks or (not has_answers and any(not call.hosted for call in message.calls))
             return None if asks else message
         if message.responses:
             return None

@@ -34,7 +34,11 @@ def _name(requested: RequestedCall) -> Hashable:
     return requested.call.name
 
 
-_KEYS = (_id_and_arguments, _id, _name_and_arguments, _name)
+def _arguments(requested: RequestedCall) -> Hashable:
+    return requested.name_and_arguments[1]
+
+
+_KEYS = (_id_and_arguments, _id, _name_and_arguments, _name, _arguments)
 
 
 def read_calls(turns: Iterable[Sequence[TurnSpan]]) -> list[list[RequestedCall]]:
@@ -138,14 +142,16 @@ class _Reader:
     def match(self, tools: Sequence[TurnSpan]) -> None:
         """Set the span of each call that has one: of its id, else of its name and arguments, else of its name.
 
-        A span with the id of another call is matched by its name only where it has no arguments.
+        A span with the id of another call is matched by its name only where it has no arguments, and a span without a
+        name by its arguments.
         """
         search = _Search(self._known)
         ran = [(_as_requested(span), span) for span in tools]
         spans = {id(requested): span for requested, span in ran}
         pairs = search.pair([call for call, _ in ran], _KEYS[:3])
         left = [call for call, known in pairs if known is None and not (call.call.id and call.call.arguments)]
-        for requested, known in [*pairs, *search.pair(left, _KEYS[3:])]:
+        nameless = [call for call in left if spans[id(call)].is_nameless]
+        for requested, known in [*pairs, *search.pair(left, _KEYS[3:4]), *search.pair(nameless, _KEYS[4:])]:
             if known is not None:
                 known.span = spans[id(requested)]
 

@@ -14,6 +14,7 @@ from app.otlp.normalise.convention import AGENTS, CHAT, FETCH, PIPELINES, TOOL, 
 from app.otlp.normalise.event_words import counted_in_events
 from app.otlp.normalise.fields import FIELDS_BEGIN
 from app.otlp.normalise.finish import recorded_reason
+from app.otlp.normalise.flows import Guardrails, Langflow
 from app.otlp.normalise.frameworks import (
     AzureAgents,
     BareChat,
@@ -27,7 +28,7 @@ from app.otlp.normalise.frameworks import (
     SpanKind,
     SpringAI,
 )
-from app.otlp.normalise.genai import BareTool, GenAI, GenAIEvents, NamedTool
+from app.otlp.normalise.genai import BareTool, GenAI, GenAIEvents, NamedTool, NumberedTools
 from app.otlp.normalise.haystack import Haystack
 from app.otlp.normalise.honeyhive import HoneyHive
 from app.otlp.normalise.livekit import LiveKit
@@ -50,6 +51,7 @@ CONVENTIONS: tuple[Convention, ...] = (
     SpringAI(),
     GeminiCLI(),
     AzureAgents(),
+    Guardrails(),
     GenAI(),
     Sentry(),
     ClaudeCode(),
@@ -61,6 +63,7 @@ CONVENTIONS: tuple[Convention, ...] = (
     CodeFunction(),
     Mastra(),
     Haystack(),
+    Langflow(),
     LiveKit(),
     *PLATFORMS,
     HoneyHive(),
@@ -71,6 +74,7 @@ CONVENTIONS: tuple[Convention, ...] = (
     BareTool(),
     BareChat(),
     NamedTool(),
+    NumberedTools(),
     GenAIEvents(),
     OtherWords(),
     PlainWords(),
@@ -242,6 +246,7 @@ class Normalised:
             next((use.call_id for use in uses if use.call_id), None),
             out_of_call(next((use.arguments for use in uses if use.arguments is not None), None), name),
             out_of_response(next((use.result for use in uses if use.result is not None), None), name),
+            any(use.failed for use in uses),
         )
 
 

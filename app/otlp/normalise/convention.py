@@ -77,12 +77,16 @@ class SpanView(Struct, gc=False):
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
-    """A tool's execution. Arguments and result are JSON values or text; None where they were not recorded."""
+    """A tool's execution. Arguments and result are JSON values or text; None where they were not recorded.
+
+    With `failed` the result is marked as an error.
+    """
 
     name: str | None = None
     call_id: str | None = None
     arguments: Any = None
     result: Any = None
+    failed: bool = False
 
 
 class Convention:

@@ -326,6 +326,7 @@ class BareChat(Convention):
             "gen_ai.output.messages",
             "gen_ai.response.content",
             "gen_ai.usage.output_tokens",  # embeddings have only tokens of the input
+            "gen_ai.usage.completion_tokens",
         }.union(Sentry.markers, input_keys, output_keys, Whole.markers)
     )
 

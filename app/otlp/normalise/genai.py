@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
 from typing import Any
 
 from app.otlp.names import RESPONSE_ID
@@ -13,7 +14,13 @@ from app.otlp.normalise.messages import Memo, Messages, read_messages, read_text
 from app.otlp.normalise.operations import OPERATIONS, operation_named
 from app.otlp.normalise.roles import role_of_event
 from app.otlp.normalise.spread import gather, nested
-from app.otlp.normalise.toolio import plain_arguments, recorded_arguments, recorded_result, result_in_block
+from app.otlp.normalise.toolio import (
+    is_marked_as_error,
+    plain_arguments,
+    recorded_arguments,
+    recorded_result,
+    result_in_block,
+)
 from app.values.json import json_container, json_or_text
 
 # The conventions' own name first, then what libraries used before there was one.
@@ -85,6 +92,7 @@ class GenAI(Convention):
             span.text("gen_ai.tool.call.id"),
             recorded_arguments(arguments) if wrapped else plain_arguments(arguments),
             recorded_result(result) if wrapped else result_in_block(result),
+            is_marked_as_error(result),
         )
 
     def definitions(self, span: SpanView) -> list[Any] | None:
@@ -139,7 +147,13 @@ class BareTool(Convention):
             result = span.first("output") if result is None else result
         if arguments is None and result is None:
             arguments, result = tool_words(span)
-        return ToolUse(name, span.text("tool.call_id"), recorded_arguments(arguments), recorded_result(result))
+        return ToolUse(
+            name,
+            span.text("tool.call_id"),
+            recorded_arguments(arguments),
+            recorded_result(result),
+            is_marked_as_error(result),
+        )
 
     def _named(self, span: SpanView) -> str | None:
         return span.text("gen_ai.tool.name", "tool.name")
@@ -156,7 +170,25 @@ EXCEPTION = "gen_ai.client.operation.exception"
 DECISION = "gen_ai.tool.call.decision"
 """The span event of a person's decision about a tool call."""
 CONTENTS = ("gen_ai.content.prompt", "gen_ai.content.completion")
+_CHOICE = "gen_ai.choice"
+_ANSWERS = frozenset({_CHOICE, *CONTENTS})
+_TOOL_EVENTS = ("gen_ai.tool.input", "gen_ai.tool.output")
+"""Portkey's: each attribute is one argument, or one field of the result."""
+_RESULTS_LIST = "tool_call_outputs"
 _BODY = ("gen_ai.event.content", "body", "event_body", "event.body")
+
+
+class NumberedTools(Convention):
+    """LiteLLM: numbered definitions of tools, and messages without numbers.
+
+    Source: https://github.com/BerriAI/litellm
+    """
+
+    name = "gen_ai.numbered_tools"
+    markers = frozenset({"gen_ai.tool.0.name"})
+
+    def definitions(self, span: SpanView) -> list[Any] | None:
+        return gather(span.attributes, "gen_ai.tool.") or None
 
 
 class GenAIEvents(Convention):
@@ -174,10 +206,17 @@ class GenAIEvents(Convention):
         if span.first("gen_ai.operation.name") != TOOL and "gen_ai.tool.name" not in span.attributes:
             return None
         arguments = _content(span, ("gen_ai.tool.message",), ("content",))
-        result = _content(span, ("gen_ai.choice",), ("message", "content"))
+        result = _content(span, (_CHOICE,), ("message", "content"))
+        if arguments is None and result is None:
+            arguments, result = (_whole(span, event) for event in _TOOL_EVENTS)
         if arguments is None and result is None:
             return _detailed_tool(span)
         return ToolUse(None, None, json_or_text(arguments), result_in_block(result))
+
+
+def _whole(span: SpanView, event: str) -> Any:
+    """Return the attributes of the event of this name as one object; None without the event."""
+    return next((dict(attributes) for name, attributes in span.events if name == event), None)
 
 
 def _detailed(span: SpanView, key: str, role: str) -> Messages | None:
@@ -217,7 +256,30 @@ def _messages_in_events(span: SpanView, *, outputs: bool) -> Messages | None:
         if (spread := _spread_messages(attributes, outputs=outputs)) is not None:
             return spread
     read = read_lines if span.scope.startswith(_LINES_AS_TEXT) else read_prompt
-    return tuple(message for event in span.events for message in _messages_of(event, read, outputs=outputs)) or None
+    answers_at = _answers_at(span)
+    messages = (
+        _messages_of(event, read, outputs=outputs, is_answer=index >= answers_at)
+        for index, event in enumerate(span.events)
+    )
+    return tuple(chain.from_iterable(messages)) or None
+
+
+def _answers_at(span: SpanView) -> int:
+    """Return the index from which on the messages in events are answers, although no event is a choice.
+
+    Libraries without choices, such as Azure's for Foundry, write the model's answer as its messages, after the
+    messages that it was given.
+    """
+    names = [name for name, _ in span.events]
+    at = len(names)
+    if span.failed or not _ANSWERS.isdisjoint(names):
+        return at
+    for index in reversed(range(len(names))):
+        role = role_of_event(names[index])
+        if role not in ("assistant", None):
+            return at
+        at = index if role else at
+    return len(names)  # the model was given nothing: its words are the history
 
 
 def _spread_messages(attributes: dict[str, Any], *, outputs: bool) -> Messages | None:
@@ -231,7 +293,7 @@ def _spread_messages(attributes: dict[str, Any], *, outputs: bool) -> Messages |
     return read_messages(gather(attributes, "messages.")) if "messages.0.role" in attributes else None
 
 
-def _messages_of(event: Event, read: Callable[[Any], Messages | None], *, outputs: bool) -> Messages:
+def _messages_of(event: Event, read: Callable[[Any], Messages | None], *, outputs: bool, is_answer: bool) -> Messages:
     name, attributes = event
     if name in CONTENTS:
         if outputs != name.endswith("completion"):
@@ -240,9 +302,19 @@ def _messages_of(event: Event, read: Callable[[Any], Messages | None], *, output
         value = attributes.get("body") or attributes.get("gen_ai.completion" if outputs else "gen_ai.prompt")
         return (read_text(value, "assistant") if outputs else read(value)) or ()
     role = role_of_event(name)
-    if role is None or outputs != (name == "gen_ai.choice"):
+    if role is None or outputs != (is_answer or name == _CHOICE):
         return ()
-    return read_messages([_body(attributes, role)], role) or ()
+    body = _body(attributes, role)
+    listed = body.get(_RESULTS_LIST)
+    # Azure writes the results of all tools into one event.
+    results = (
+        [_result_message(result) for result in listed if isinstance(result, dict)] if isinstance(listed, list) else []
+    )
+    return read_messages(results or [body], role) or ()
+
+
+def _result_message(result: dict[str, Any]) -> dict[str, Any]:
+    return {"role": "tool", "tool_call_id": result.get("id"), "content": result.get("output")}
 
 
 def _body(attributes: dict[str, Any], role: str) -> dict[str, Any]:

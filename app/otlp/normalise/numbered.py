@@ -199,10 +199,8 @@ class OpenInference(Convention):
         )
 
     def definitions(self, span: SpanView) -> list[Any] | None:
-        schemas = (
-            json_container(_deep(tool, "tool", "json_schema")) for tool in _dicts(gather(span.attributes, "llm.tools."))
-        )
-        definitions = [schema for schema in schemas if isinstance(schema, dict)]
+        tools = map(_named_schema, _dicts(gather(span.attributes, "llm.tools.")))
+        definitions = [definition for definition in tools if definition]
         if definitions or self.operation(span) != CHAT:
             return definitions or None
         return offered_in(span.first("llm.invocation_parameters")) or offered_in(span.first("input.value"))
@@ -330,6 +328,16 @@ class OpenLLMetry(Convention):
 
     def definitions(self, span: SpanView) -> list[Any] | None:
         return _offered(span, ("llm.request.functions.",))
+
+
+def _named_schema(tool: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the definition of a tool; LiteLLM writes only the schema of its parameters, with the name next to it."""
+    schema, name = json_container(_deep(tool, "tool", "json_schema")), _deep(tool, "tool", "name")
+    if not isinstance(schema, dict):
+        return None
+    if not isinstance(name, str) or "name" in schema or "function" in schema:
+        return schema
+    return {"name": name, "description": _deep(tool, "tool", "description"), "parameters": schema}
 
 
 def _offered(span: SpanView, prefixes: tuple[str, ...]) -> list[Any] | None:

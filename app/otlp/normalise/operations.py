@@ -15,7 +15,7 @@ OPERATIONS = AGENTS.union(
 _ALIASES = {
     **dict.fromkeys(("chat_completion", "chat_completions", "completion", "acompletion"), CHAT),
     **dict.fromkeys(("response", "responses", "aresponses", "anthropic_messages"), CHAT),
-    **dict.fromkeys(("call_llm", "llm_call", "llm_request", "llm"), CHAT),
+    **dict.fromkeys(("call_llm", "llm_call", "llm_request", "llm", "generate", "inference"), CHAT),
     **dict.fromkeys(("tool", "tool_call", "call_tool"), TOOL),
     **dict.fromkeys(("agent", "agent_run"), AGENT),
     **dict.fromkeys(("text_completions", "atext_completion"), "text_completion"),

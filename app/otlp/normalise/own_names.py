@@ -86,7 +86,7 @@ _FACTS: dict[str, tuple[str, ...]] = {
 _TOOL_NAMES = ("tool.name", "tool_name", "entity.name", "entity.1.name", "file.tool.function.name")
 _PARTS = ("usage.non_cached_input_tokens", "usage.cache_read_input_tokens", "usage.cache_creation_input_tokens")
 """Together the tokens of an input, if the first of them was counted."""
-OWN_NAMES = Platform("own_names", ("own.kind",), ("own.input",), ("own.output",), usage="own.usage")
+OWN_NAMES = Platform("own_names", ("own.kind",), ("own.input",), ("own.output",), usage=("own.usage",))
 
 
 def in_common_names(span: SpanView) -> SpanView | None:

@@ -8,12 +8,13 @@ from typing import Any
 
 from app.otlp.normalise.convention import AGENT, CHAT, TOOL, Convention, SpanView, ToolUse
 from app.otlp.normalise.messages import Memo, Messages, NormalisedMessage
-from app.otlp.normalise.toolio import offered_in, recorded_arguments, recorded_result
+from app.otlp.normalise.toolio import is_marked_as_error, offered_in, recorded_arguments, recorded_result
 from app.otlp.values import integer
 from app.values.json import json_container, json_or_text
 
 _OPERATIONS = {"generation": CHAT, "llm": CHAT, "chat_model": CHAT, "model": CHAT, "tool": TOOL, "agent": AGENT}
 _NUMBERED_ANSWER = "gen_ai.completion.0.content"
+_TEXT_KEY = "response"
 _INPUT_TOKENS = ("input", "input_tokens", "prompt_tokens", "inputTokens")
 _OUTPUT_TOKENS = ("output", "output_tokens", "completion_tokens", "outputTokens")
 
@@ -34,9 +35,9 @@ def _named(value: Any, key: str) -> str | None:
 class Platform(Convention):
     """A platform that records the kind of a span, its input and its output.
 
-    Each parameter has the keys of the span attributes with this value; the first one that a span has counts. `usage` is
-    the key of an object with all token counts of a call, for platforms without separate `tokens` (input, output).
-    `tools` are keys of the tool's name.
+    Each parameter has the keys of the span attributes with this value; the first one that a span has counts. `usage`
+    has those of an object with all token counts of a call, for platforms without separate `tokens` (input, output).
+    `tools` has those of the tool's name, and `offers` those of the definitions of the offered tools.
 
     `shares_kinds`: other programs write the attributes of `kinds`, too, so that only known kinds are of this platform.
     `writes_json`: inputs are written as JSON. So an input that is a text in JSON is what the user wrote, even if the
@@ -54,9 +55,10 @@ class Platform(Convention):
         *,
         models: tuple[str, ...] = (),
         providers: tuple[str, ...] = (),
-        usage: str = "",
+        usage: tuple[str, ...] = (),
         tokens: tuple[tuple[str, ...], tuple[str, ...]] = ((), ()),
         tools: tuple[str, ...] = (),
+        offers: tuple[str, ...] = (),
         shares_kinds: bool = False,
         writes_json: bool = False,
     ) -> None:
@@ -66,7 +68,7 @@ class Platform(Convention):
         self.model_keys, self.provider_keys = models, providers
         self.input_token_keys, self.output_token_keys = tokens
         self._kinds, self._usage, self._tools, self._shares_kinds = kinds, usage, tools, shares_kinds
-        self._writes_json = writes_json
+        self._writes_json, self._offers = writes_json, offers
 
     def operation(self, span: SpanView) -> str | None:
         kind = _named(span.first(*self._kinds), "type")
@@ -86,7 +88,7 @@ class Platform(Convention):
         text = _unquoted(value)
         if self._writes_json and role == "user" and text is not value and isinstance(text, str) and text.strip():
             return (NormalisedMessage(role, text),)
-        return super()._read(text, role, memo, plain=plain)
+        return super()._read(text, role, memo, plain=plain) or _only_text(text, role)
 
     def output_messages(self, span: SpanView) -> Messages | None:
         # The common numbered messages have no more than the model's own words; Agent SDK for Go adds its calls to them.
@@ -99,20 +101,31 @@ class Platform(Convention):
         return super().output_tokens(span) if self.output_token_keys else _tokens(self._counts(span), _OUTPUT_TOKENS)
 
     def _counts(self, span: SpanView) -> Mapping[str, Any]:
-        usage = json_container(span.first(self._usage)) if self._usage else None
+        usage = json_container(span.first(*self._usage))
         if isinstance(usage, dict) and isinstance(usage.get("usage"), dict):
             usage = usage["usage"]
         return usage if isinstance(usage, dict) else {}
 
     def definitions(self, span: SpanView) -> list[Any] | None:
-        return offered_in(span.first(*self.input_keys)) if self.operation(span) == CHAT else None
+        if self.operation(span) != CHAT:
+            return None
+        listed = json_container(span.first(*self._offers))
+        return listed if isinstance(listed, list) and listed else offered_in(span.first(*self.input_keys))
 
     def tool(self, span: SpanView) -> ToolUse | None:
         if self.operation(span) != TOOL:
             return None
-        name = span.text(*self._tools, "gen_ai.tool.name", "tool.name") or span.name
+        name = _named(span.first(*self._tools), "name") or span.text("gen_ai.tool.name", "tool.name") or span.name
         arguments = recorded_arguments(span.first(*self.input_keys))
-        return ToolUse(name, None, arguments, recorded_result(span.first(*self.output_keys)))
+        output = span.first(*self.output_keys)
+        return ToolUse(name, None, arguments, recorded_result(output), is_marked_as_error(output))
+
+
+def _only_text(value: Any, role: str) -> Messages | None:
+    """Return the text in an output that is an object with nothing else, as that of a program's function."""
+    container = json_container(value) if role == "assistant" else None
+    text = container.get(_TEXT_KEY) if isinstance(container, dict) and len(container) == 1 else None
+    return (NormalisedMessage(role, text),) if isinstance(text, str) and text else None
 
 
 def _tokens(usage: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
@@ -148,7 +161,7 @@ PLATFORMS = (
         ("langfuse.observation.input",),
         ("langfuse.observation.output",),
         models=("langfuse.observation.model.name",),
-        usage="langfuse.observation.usage_details",
+        usage=("langfuse.observation.usage_details",),
     ),
     Platform("langsmith", ("langsmith.span.kind",), ("gen_ai.prompt",), ("gen_ai.completion",)),
     Platform(
@@ -156,9 +169,11 @@ PLATFORMS = (
         ("mlflow.spanType",),
         ("mlflow.spanInputs",),
         ("mlflow.spanOutputs",),
-        models=("mlflow.llm.model",),
+        models=("mlflow.llm.model", "model"),
         providers=("mlflow.llm.provider",),
-        usage="mlflow.chat.tokenUsage",
+        usage=("mlflow.chat.tokenUsage", "usage"),
+        tools=("tool_name",),
+        offers=("mlflow.chat.tools",),
         writes_json=True,
     ),
     Platform("laminar", ("lmnr.span.type",), ("lmnr.span.input",), ("lmnr.span.output",)),
@@ -168,7 +183,7 @@ PLATFORMS = (
         ("genkit:input",),
         ("genkit:output",),
         models=("genkit:name",),
-        usage="genkit:output",
+        usage=("genkit:output",),
     ),
     Platform(
         "braintrust",
@@ -177,7 +192,7 @@ PLATFORMS = (
         ("braintrust.output_json", "braintrust.output"),
         models=("braintrust.metadata",),
         providers=("braintrust.metadata",),
-        usage="braintrust.metrics",
+        usage=("braintrust.metrics",),
         writes_json=True,
     ),
     _Typed("langwatch", ("langwatch.span.type",), ("langwatch.input",), ("langwatch.output",)),
@@ -196,7 +211,7 @@ PLATFORMS = (
         ("llm.prompts",),
         ("llm.responses",),
         models=("llm.model",),
-        usage="llm.token.counts",
+        usage=("llm.token.counts",),
     ),
     Platform(
         "voltagent",

@@ -33,9 +33,26 @@ def recorded_arguments(value: Any) -> Any:
         return inputs if isinstance(inputs, dict) else recorded_arguments(arguments["input_str"])
     if isinstance(arguments.get("arguments"), dict) and "tool_name" in arguments:
         return arguments["arguments"]
+    if arguments.keys() == {"action"} and _is_kind(arguments["action"], "Action"):  # OpenHands
+        return {name: value for name, value in arguments["action"].items() if name != "kind"}
     if arguments.keys() == {"input", "messages"}:  # orq.ai, which makes a message of them, too
         return recorded_arguments(arguments["input"])
     return _printed(arguments["input"]) or arguments if arguments.keys() == {"input"} else arguments
+
+
+def _is_kind(value: Any, end: str) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("kind"), str) and value["kind"].endswith(end)
+
+
+def is_marked_as_error(value: Any) -> bool:
+    """Return whether a result has a mark of an error next to its content, as MCP, LangChain and OpenHands set one."""
+    if value is None or (isinstance(value, str) and _ERROR_MARK not in value):
+        return False
+    result = _unpacked(value)
+    if not isinstance(result, dict) or "content" not in result:
+        return False
+    failed = result.get("isError") is True or result.get("is_error") is True
+    return failed or (result.get("status") == "error" and _is_tool_message(result))
 
 
 def _printed(value: Any) -> dict[str, Any] | None:
@@ -102,6 +119,7 @@ def recorded_result(value: Any) -> Any:
     return unwrapped_json(result["content"]) if _is_tool_message(result) else _mcp_text(result)
 
 
+_ERROR_MARK = "rror"  # in `isError`, `is_error` and "error": most results have none and need not be read
 _MCP_RESULT = frozenset({"content", "isError", "structuredContent", "_meta"})
 # What a block of text may have besides its type and its text.
 _MCP_TEXT = frozenset({"type", "$type", "text", "content", "id", "index", "annotations", "_meta"})
@@ -113,7 +131,8 @@ def _mcp_text(result: Any) -> Any:
     The result is `{content: [{type: "text", text}], isError}`. Claude's SDK records only the blocks, as do FastMCP's
     tools, with a `content` each. Source: https://modelcontextprotocol.io/specification/2025-11-25/server/tools#tool-result
     """
-    blocks = result.get("content") if isinstance(result, dict) and result.keys() <= _MCP_RESULT else result
+    is_result = isinstance(result, dict) and (result.keys() <= _MCP_RESULT or _is_kind(result, "Observation"))
+    blocks = result.get("content") if is_result else result
     if not isinstance(blocks, list) or not blocks or not all(map(_is_mcp_text, blocks)):
         return result
     texts = [block.get("text", block.get("content")) for block in blocks]

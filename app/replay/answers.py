@@ -12,6 +12,7 @@ from app.replay.comparison import PASSED, Comparison, OpenTexts, text_differs, u
 from app.replay.json_differences import MOST_DIFFERENCES, differences, ignored_paths
 from app.replay.judge_replies import unfenced
 from app.replay.result_types import Difference, ProducedAnswer
+from app.replay.text_kinds import is_code
 from app.replay.text_reader import TextReader
 from app.replay.texts.facts import compare_facts
 from app.replay.texts.sources import Sources
@@ -24,6 +25,9 @@ from app.values.storable import decode_json
 from app.values.unicode import lowered, nfc
 
 _UNIT = re.compile(r"\d\s*+([^\W\d_][^\s.,;:!?()]{0,5})(?!\w)")  # a longer word is no unit
+_CODE = re.compile(r"```(?s:.*?)(?:```|\Z)|`[^`\n]+`")
+_JSON_BLOCK = re.compile(r"(?:json\b)?\s*[{[]")
+_INDENTED = re.compile(r"\n[ \t]")
 _CHARACTERS_PER_STEP = 8  # characters that a step reads in order to parse JSON or to search a text
 _STEPS_PER_ELEMENT = 3  # to parse an element of JSON
 ELEMENTS_MAX = 250_000  # lists, objects and members of JSON in a text that is compared, as in a model's answer
@@ -89,7 +93,7 @@ class Answers:
         left, right = _parse_json(expected, self.reader.budget), _parse_json(actual, self.reader.budget)
         by_text = replace(self._strict(check, expected, actual, left, right), decided_by="text")
         adds_values = bool(aside and compare_facts(f"{recorded_aside}\n\n{expected}", aside, self.sources()).invented)
-        is_equal = by_text.result == "passed" and (left is not UNSET or has_same_units(expected, actual))
+        is_equal = by_text.result == "passed" and (left is not UNSET or has_same_letters(expected, actual))
         if is_equal and not adds_values:
             return by_text
         if isinstance(left, dict | list):
@@ -154,6 +158,35 @@ def has_same_units(left: str, right: str) -> bool:
     """
     first, other = nfc(left), nfc(right)
     return _UNIT.findall(first) == _UNIT.findall(other) or _is_in_capitals(first) != _is_in_capitals(other)
+
+
+def has_same_letters(left: str, right: str) -> bool:
+    """Return False if two texts that are equal but for case and white space differ where these have a meaning."""
+    return has_same_units(left, right) and has_same_code(left, right)
+
+
+def has_same_code(left: str, right: str) -> bool:
+    """Return True unless code in two texts differs in case or in the indentation of its lines.
+
+    Code is what is between backticks, or a whole text with indented lines and the shape of code. One of two texts may
+    be in capitals.
+    """
+    first, other = _code_of(left), _code_of(right)
+    if _is_in_capitals(left) != _is_in_capitals(right):
+        first, other = ([lowered(part) for part in parts] for parts in (first, other))
+    return first == other
+
+
+def _code_of(text: str) -> list[str]:
+    parts = [text] if _INDENTED.search(text) and is_code(text) else _CODE.findall(text)
+    return [_lines_of(nfc(part).strip("`\n")) for part in parts]
+
+
+def _lines_of(code: str) -> str:
+    """Return code without white space at the end of its lines, and JSON in one line."""
+    if _JSON_BLOCK.match(code):
+        return " ".join(code.split())
+    return "\n".join(map(str.rstrip, code.splitlines())).rstrip()
 
 
 def _is_in_capitals(text: str) -> bool:

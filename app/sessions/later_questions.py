@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from app.otlp.codex import QUESTION
+from app.otlp.codex import QUESTIONS
 from app.otlp.normalise.convention import GENERATION
 from app.otlp.normalise.messages import Messages, last_user_text, own_words_at
 from app.sessions.spans import TurnSpan
@@ -62,7 +62,7 @@ def _begins(spans: Sequence[TurnSpan], later: set[str]) -> Iterator[int]:
 
 def _later_starts(spans: Iterable[TurnSpan]) -> list[int]:
     """Return the starts of the questions after the first, where a question is a span."""
-    return [span.full.start_ns for span in spans if span.full.name == QUESTION][1:]
+    return [span.full.start_ns for span in spans if span.full.name in QUESTIONS][1:]
 
 
 def later_questions(spans: Sequence[TurnSpan]) -> int:

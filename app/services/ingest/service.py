@@ -22,7 +22,7 @@ from app.models.queries import new_batch_id
 from app.models.span_bodies import SpanKey, ToStored
 from app.models.span_sizes import SPAN_BYTES
 from app.models.spans import TurnKey
-from app.otlp.codex import MARK as CODEX_MARK
+from app.otlp.codex import MARKS as CODING_MARKS
 from app.otlp.codex import spans_of_records
 from app.otlp.decode import Decoded, decode
 from app.otlp.decode_protobuf import decode_protobuf
@@ -174,7 +174,7 @@ class IngestService:
             if form.signal == "logs":
                 records = decode_logs(plain, 0, protobuf=form.protobuf, limit=self.log_records.record_bytes)
                 kept, rejected, message = len(records.records), records.rejected.total(), records.explain()
-                kept += CODEX_MARK in plain
+                kept += any(mark in plain for mark in CODING_MARKS)
             else:
                 decoded = decode_batch(plain, form)
                 kept, rejected, message = len(decoded.spans), len(decoded.rejected), explain(decoded.rejected)
@@ -242,7 +242,7 @@ class IngestService:
 
     def _with_spans_of_records(self, project_id: int, body: Body, form: BatchForm, receipt: Receipt) -> Receipt:
         """Store the spans that records are equivalent to; returns the receipt of both. Raises as `spans_of_records`."""
-        if CODEX_MARK not in body or receipt.outcome != "stored":
+        if not any(mark in body for mark in CODING_MARKS) or receipt.outcome != "stored":
             return receipt
         try:
             masked = self._masked_words(project_id)

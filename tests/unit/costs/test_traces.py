@@ -283,6 +283,7 @@ WORKS: dict[str, Make] = {
     "recorded batches with longer lists": lambda size: read(*traces.longer_lists(size)),
     "the forms of other vendors": lambda size: read(*traces.other_forms(size)),
     "records of Codex": lambda size: read_codex(traces.records_of_codex(size)),
+    "records of coding agents": lambda size: read_codex(traces.records_of_coding_agents(size)),
     "messages that were moved to a record": lambda size: read_logs(traces.moved_messages(size)),
     **{name: lambda size, make=make: read_logs(make(size)) for name, make in traces.logs().items()},
     "fields of a program": lambda size: lambda: read_fields("user", "[[ ## a ## ]]\nb\n" * size),
@@ -324,6 +325,8 @@ JUMPS = {"values/json:too_deep", "values/json:_children"}
 CORE = Core(("otlp", "sessions"), WORKS, size=40, jumps=JUMPS)
 NOT_GROWING: dict[str, set[str]] = {
     "loop over a table of the module, or over two or three things": {
+        "otlp/codex:_batch",
+        "otlp/codex:_of_others",
         "otlp/codex:_recorded",
         "otlp/keyed:_keyed_class",
         "otlp/escapes:unescaped",
@@ -406,6 +409,7 @@ NOT_GROWING: dict[str, set[str]] = {
         "otlp/normalise/messages:_encoded",
         "otlp/normalise/flows:Langflow.output_messages",
         "otlp/normalise/frameworks:OtherWords.output_messages",
+        "otlp/normalise/numbered:OpenInference.definitions",
         "otlp/normalise/numbered:_decoded",
         "otlp/normalise/numbered:_offered",
         "otlp/normalise/numbered:_prompts",

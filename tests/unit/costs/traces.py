@@ -99,6 +99,19 @@ def records_of_codex(size: int) -> bytes:
     return json.dumps({"resourceLogs": [{"scopeLogs": [{"logRecords": records}]}]}).encode()
 
 
+def records_of_coding_agents(size: int) -> bytes:
+    """Return a batch of questions to Claude Code in as many sessions, and an answer of Gemini CLI in as many pieces."""
+    piece = {"candidates": [{"content": {"parts": [{"text": "a"}]}}]}
+    said = {"event.name": "gemini_cli.api_response", "session.id": "s", "response_text": json.dumps([piece] * size)}
+    asked = [{"event.name": "user_prompt", "session.id": f"s{n}", "prompt": "a"} for n in range(size)]
+    body = {"stringValue": "claude_code.user_prompt"}
+    records = [
+        {"timeUnixNano": "1", "attributes": pairs_of(said)},
+        *({"timeUnixNano": str(n + 2), "body": body, "attributes": pairs_of(one)} for n, one in enumerate(asked)),
+    ]
+    return json.dumps({"resourceLogs": [{"scopeLogs": [{"logRecords": records}]}]}).encode()
+
+
 def _recorded_groups() -> Iterator[list[Any]]:
     for path in sorted(RECORDED.glob("*.1.json")):
         yield json.loads(path.read_bytes())["resourceSpans"]

@@ -133,3 +133,77 @@ def test_a_malformed_record_is_left_out() -> None:
 def test_a_redacted_prompt_is_no_word_of_the_user() -> None:
     (asked,) = spans(prompt("[REDACTED]"))
     assert "gen_ai.input.messages" not in asked.attributes
+
+
+def of_claude(name: str, recorded: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    named = {"event.name": name, "session.id": "s1"} | recorded
+    body = {"stringValue": f"claude_code.{name}"}
+    return {"timeUnixNano": str(AT_NS), "body": body, "attributes": pairs_of(named)} | fields
+
+
+def of_gemini(name: str, recorded: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    named = {"event.name": f"gemini_cli.{name}", "session.id": "s1"} | recorded
+    return {"timeUnixNano": str(AT_NS), "attributes": pairs_of(named)} | fields
+
+
+COUNTED = {"model": "opus", "input_tokens": 2, "output_tokens": 3, "cache_read_tokens": 5, "cache_creation_tokens": 7}
+
+
+@pytest.mark.parametrize("protobuf", [False, True])
+def test_records_of_claude_code_without_a_trace_are_spans(protobuf: bool) -> None:
+    ran = {"tool_name": "Bash", "tool_use_id": "t", "tool_input": "{}", "success": "false", "error": "no"}
+    steps = [
+        of_claude("user_prompt", {"prompt": "Hi"}),
+        of_claude("api_request", COUNTED),
+        of_claude("tool_result", ran),
+        of_claude("assistant_response", {"response": "Hello"}),
+        of_claude("tool_decision", {"tool_name": "Bash"}),
+    ]
+
+    asked, called, tool, answered = spans(*steps, protobuf=protobuf)
+
+    assert asked.attributes["gen_ai.input.messages"] == '[{"role":"user","content":"Hi"}]'
+    assert [called.attributes[f"gen_ai.usage.{name}"] for name in ("input_tokens", "output_tokens")] == [14, 3]
+    assert (tool.attributes["gen_ai.tool.call.arguments"], tool.failed, asked.failed) == ("{}", True, False)
+    assert answered.attributes["gen_ai.output.messages"] == '[{"role":"assistant","content":"Hello"}]'
+    assert not {"prompt", "tool_input", "response"} & {*asked.attributes, *tool.attributes, *answered.attributes}
+
+
+@pytest.mark.parametrize("make", [of_claude, of_gemini])
+def test_records_complete_spans_if_their_session_has_a_trace(make: Any) -> None:
+    traced = make("user_prompt", {"prompt": "Hi"}, traceId=TRACE, spanId=SPAN)
+
+    assert spans(traced, make("user_prompt", {"prompt": "And?"})) == []
+    assert len(spans(traced, make("user_prompt", {"prompt": "Other", "session.id": "s2"}))) == 1
+
+
+@pytest.mark.parametrize(
+    ("pieces", "words"),
+    [
+        (
+            '[{"candidates":[{"content":{"parts":[{"text":"a"}]}}]},{"candidates":[{"content":{"parts":[{"text":"b"}]}}]}]',
+            "ab",
+        ),
+        ('[{"candidates":[{"content":{"parts":[{"text":"t","thought":true},{"text":"a"}]}}]}]', "a"),
+        ('[{"candidates":[{"content":{"parts":[{"text":"a"},{"functionCall":{"name":"f"}}]}}]}]', None),
+        ('[{"candidates":[]},7,{"candidates":[{"content":{"parts":[7,{"text":7}]}}]}]', None),
+        ("[{", None),
+        ("", None),
+    ],
+)
+def test_the_answer_of_gemini_cli_is_joined(pieces: str, words: str | None) -> None:
+    (called,) = spans(of_gemini("api_response", {"model": "g", "input_token_count": 1, "response_text": pieces}))
+
+    expected = None if words is None else json.dumps([{"role": "assistant", "content": words}], separators=(",", ":"))
+    assert called.attributes.get("gen_ai.output.messages") == expected
+
+
+@pytest.mark.parametrize("words", ["<REDACTED>", "", "[REDACTED]"])
+def test_redacted_questions_of_claude_code_have_no_words(words: str) -> None:
+    (asked,) = spans(of_claude("user_prompt", {"prompt": words}))
+    assert "gen_ai.input.messages" not in asked.attributes
+
+
+@pytest.mark.parametrize("session", [None, 7, True])
+def test_records_of_claude_code_without_a_session_are_ignored(session: Any) -> None:
+    assert spans(of_claude("user_prompt", {"prompt": "Hi", "session.id": session})) == []

@@ -12,8 +12,10 @@ from app.models.experiment_replays import cancel_replays
 from app.models.experiments import experiments
 from app.models.replays import UNFINISHED, replays
 from app.providers.vendors import CUSTOM
+from app.redis_store.keys import QueueKeys
 from app.wiring.container import Container
 from tests.fakes.models import VENDORS
+from tests.support.waiting import wait_until
 from tests.support.world import World, new_world, running_on, settings_for
 
 KEY = "sk-very-secret"
@@ -40,6 +42,9 @@ def world(container: Container) -> Iterator[World]:
     ending = {"project_id": world.project_id, "now": container.now()}
     container.database.retrying(partial(_end_experiments, **ending))
     container.database.retrying(partial(_end_replays, **ending))
+    # A worker that plays a cancelled replay may still be about to ask the vendor.
+    in_work = QueueKeys("replays").messages
+    wait_until(lambda: not container.redis.commands.hlen(in_work), "the end of the test's replays")
 
 
 def _end_experiments(connection: Connection, *, project_id: int, now: datetime) -> None:

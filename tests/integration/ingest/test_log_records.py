@@ -460,7 +460,7 @@ def test_records_of_codex_become_spans_in_pieces_up_to_a_limit(world: World, mon
     refused = world.post(path, json=codex(conversation, *texts))
 
     assert refused.status_code == 413
-    assert "first 5 records of Codex" in refused.json["error"]
+    assert "first 5 records of coding agents" in refused.json["error"]
     (entry,) = world.get(f"/api/v1/prompts/{prompt_id}/logs").json["entries"]
     session = world.get(f"/api/v1/sessions/{entry['id']}").json
     assert [turn["user"] for turn in session["turns"]] == texts[:5]

@@ -14,7 +14,7 @@ from app.actors.replays import ReplayActor, send_replays
 from app.actors.sending import logged_if_unsent
 from app.redis_store.broker import WakingBroker
 from app.redis_store.middleware import for_organization
-from app.services.accounts.projects import Owners
+from app.services.accounts.owners import Owners
 from app.services.audits.claims import JudgeAuditSweeper
 from app.services.audits.runner import JudgeAuditRunner
 from app.services.experiments.advance import ExperimentAdvancer

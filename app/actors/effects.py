@@ -13,7 +13,7 @@ from app.actors.sending import logged_if_unsent
 from app.models.cases import TestCaseRow
 from app.redis_store.broker import WakingBroker
 from app.redis_store.middleware import for_organization
-from app.services.accounts.projects import Owners
+from app.services.accounts.owners import Owners
 from app.services.replays.effect_proposer import EffectProposer
 
 log = structlog.get_logger(__name__)

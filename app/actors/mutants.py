@@ -15,7 +15,7 @@ from app.actors.sending import logged_if_unsent
 from app.models.experiments import ExperimentRow
 from app.redis_store.broker import WakingBroker
 from app.redis_store.middleware import for_organization
-from app.services.accounts.projects import Owners
+from app.services.accounts.owners import Owners
 from app.services.experiments.advance import ExperimentAdvancer
 from app.services.experiments.mutant_proposer import MutantProposer, MutantSweeper
 

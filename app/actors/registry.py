@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from dramatiq.brokers.redis import RedisBroker
 
 from app.actors import audits, checks, effects, mutants, replays, runs, spans, webhooks
-from app.services.accounts.projects import Owners
+from app.services.accounts.owners import Owners
 from app.services.audits.runner import JudgeAuditRunner
 from app.services.experiments.advance import ExperimentAdvancer
 from app.services.experiments.mutant_proposer import MutantProposer

@@ -13,7 +13,7 @@ from app.actors.options import RETRIED
 from app.actors.sending import logged_if_unsent
 from app.redis_store.broker import WakingBroker
 from app.redis_store.middleware import for_organization
-from app.services.accounts.projects import Owners
+from app.services.accounts.owners import Owners
 from app.services.experiments.advance import ExperimentAdvancer
 from app.services.replays.calibrations import CalibrationService
 from app.services.replays.claims import ReplaySweeper

@@ -19,7 +19,7 @@ from app.models.runs import RunRow
 from app.redis_store.broker import WakingBroker
 from app.redis_store.middleware import ORGANIZATION_OPTION, for_organization
 from app.redis_store.runs import Announcement
-from app.services.accounts.projects import Owners
+from app.services.accounts.owners import Owners
 from app.services.runs import RunService, StartedRun
 from app.services.runs.following import shortened, still_in_work, when_ended
 from app.services.runs.outcome import NOT_SENT

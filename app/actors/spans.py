@@ -24,7 +24,7 @@ from app.errors import Unavailable
 from app.redis_store.batches import BODY_S, Mailbox
 from app.redis_store.broker import MAX_AGE_MS, WakingBroker
 from app.redis_store.middleware import ORGANIZATION_OPTION, for_organization
-from app.services.accounts.projects import Owners
+from app.services.accounts.owners import Owners
 from app.services.ingest.batch import BatchForm, Receipt
 from app.services.ingest.service import IngestService
 from app.services.masking.rules import MaskingRules

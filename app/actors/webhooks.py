@@ -9,7 +9,7 @@ from dramatiq.brokers.redis import RedisBroker
 
 from app.redis_store.broker import MAX_AGE_MS, WakingBroker
 from app.redis_store.middleware import for_organization
-from app.services.accounts.projects import Owners
+from app.services.accounts.owners import Owners
 from app.services.webhooks.deliveries import WebhookDeliverer
 
 WebhookActor = dramatiq.Actor[[int, int], None]

@@ -22,11 +22,13 @@ from app.redis_store.rate import AttemptLimiter
 from app.schemas.base import load
 from app.schemas.language_models import ModelConfigSchema
 from app.schemas.prompts import DraftChangeSchema
+from app.services.accounts.audit_log import AuditService
 from app.services.accounts.keys import KeyService
 from app.services.accounts.openid import OpenIdSettings, OpenIdSignIns, roles_of
 from app.services.accounts.openid_limits import OpenIdLimits
+from app.services.accounts.owners import Owners
 from app.services.accounts.passwords import WrongPasswordLimits
-from app.services.accounts.projects import AuditService, Owners, ProjectService
+from app.services.accounts.projects import ProjectService
 from app.services.accounts.service import AccountService
 from app.services.accounts.sign_in_attempts import KnownOrigins
 from app.services.accounts.sign_ins import SignInService

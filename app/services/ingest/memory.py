@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from app.concurrency.quotas import FairSemaphore, Quota
 from app.errors import TooLarge
 from app.otlp.inflate import inflate, inflated_size
-from app.services.accounts.projects import Owners
+from app.services.accounts.owners import Owners
 from app.values.json import Body
 
 SMALL_BYTES = 1024 * 1024

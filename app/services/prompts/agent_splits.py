@@ -14,7 +14,7 @@ from app.models.agents import AGENT_NAME_MAX, AgentRow
 from app.models.span_bodies import SpanKey
 from app.otlp.names import text_of
 from app.otlp.span import Span
-from app.services.accounts.projects import Owners
+from app.services.accounts.owners import Owners
 from app.services.prompts.adoption import AdoptionService, TooManyAgents
 from app.sessions.agents import recorded_agent
 

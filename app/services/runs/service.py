@@ -17,7 +17,7 @@ from app.models import runs
 from app.models.language_models import LanguageModel
 from app.models.runs import RunKey, RunRow, StoredRun
 from app.providers.router import Providers
-from app.services.accounts.projects import Owners
+from app.services.accounts.owners import Owners
 from app.services.prompts.content import PromptContent
 from app.services.prompts.drafts import checked
 from app.services.prompts.service import PromptService

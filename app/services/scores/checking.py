@@ -28,7 +28,7 @@ from app.replay.result_types import ProducedAnswer
 from app.replay.text_reader import COMPARISON_STEPS_MAX, TextReader
 from app.replay.texts.sources import Sources
 from app.replay.types import Check, CheckedAnswer
-from app.services.accounts.projects import Owners
+from app.services.accounts.owners import Owners
 from app.services.language_models.credentials import CredentialService
 from app.services.language_models.service import ModelService
 from app.services.masking.rules import MaskingRules

@@ -18,7 +18,7 @@ from app.models.sessions import SessionRow
 from app.models.span_bodies import SpanKey
 from app.models.spans import StoredSpan
 from app.otlp.protobuf import is_protobuf
-from app.services.accounts.projects import Owners
+from app.services.accounts.owners import Owners
 from app.services.search.turn_sizes import sizes_of
 from app.values.json import count_marks
 

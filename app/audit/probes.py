@@ -224,9 +224,9 @@ def probed_steps_of(cases: Sequence[ProbedCase], budget: WorkBudget = UNLIMITED)
         following = cases[index + 1 : index + 1 + _OTHERS_MAX]
         neighbours = [*following, *cases[max(0, index - _OTHERS_MAX) : index]][:_OTHERS_MAX]
         others = [text for other in neighbours for text in answers[other.test_case_id][:_OTHER_ANSWERS]]
-        results = [[decoded(call.result) for call in _calls(turn)] for turn in case.case.played]
+        results = [[decoded(call.result) for call in _calls(turn)] for turn in case.case.played_turns]
         conversation, tools = _conversation(case, results, others, budget), tools_of(case.case, case.tools)
-        for turn, recorded in enumerate(case.case.played):
+        for turn, recorded in enumerate(case.case.played_turns):
             if recorded.user:
                 for step, calls in _decidable(recorded, budget):
                     probed_steps.append(ProbedStep(case, turn, step, calls, results[turn], conversation, tools))
@@ -262,7 +262,7 @@ def _is_decidable(step: CheckedAnswer | CheckedCall, budget: WorkBudget) -> bool
 
 
 def _answers(case: TestCase) -> list[str]:
-    return [step.text for turn in case.played for step in turn.steps if step.kind == "answer" and step.text]
+    return [step.text for turn in case.played_turns for step in turn.steps if step.kind == "answer" and step.text]
 
 
 def _conversation(
@@ -270,11 +270,11 @@ def _conversation(
 ) -> Conversation:
     data = [
         value
-        for turn, of_turn in zip(case.case.played, results, strict=True)
+        for turn, of_turn in zip(case.case.played_turns, results, strict=True)
         for call, result in zip(_calls(turn), of_turn, strict=True)
         for value in (decoded(call.arguments), result)
     ]
-    users = [turn.user for turn in case.case.played if turn.user]
+    users = [turn.user for turn in case.case.played_turns if turn.user]
     return Conversation(case.instruction, [*users, *_answers(case.case)], data, others, budget)
 
 
@@ -290,7 +290,7 @@ def _labelled(cases: Sequence[ProbedCase], planted: bool, most: int) -> list[Pro
 
 
 def _recorded_answer(case: TestCase, label: Labelled) -> str | None:
-    steps = case.played[label.turn].steps if label.turn < len(case.played) else ()
+    steps = case.played_turns[label.turn].steps if label.turn < len(case.played_turns) else ()
     step = steps[label.step] if label.step < len(steps) else None
     return step.text if isinstance(step, CheckedAnswer) and step.checked else None
 

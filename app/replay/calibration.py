@@ -144,7 +144,7 @@ def _is_same_step(case: TestCase, calibrated: TestCase, proposal: Proposal) -> b
 
 
 def _checked(case: TestCase) -> Iterator[tuple[int, int, CaseStep]]:
-    for turn, played in enumerate(case.played):
+    for turn, played in enumerate(case.played_turns):
         yield from ((turn, n, step) for n, step in enumerate(played.steps) if step.checked)
 
 

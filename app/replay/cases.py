@@ -109,12 +109,12 @@ def require_playable(case: TestCase, path: str, steps: str) -> None:
     """Raise `Invalid` unless an included turn checks a step: a test that checks nothing can't fail."""
     if case.included_turns is not None and not 1 <= case.included_turns <= len(case.turns):
         raise Invalid(f"{join(path, 'includedTurns')}: must be a whole number from 1 to {len(case.turns)}")
-    if not any(turn.steps for turn in case.played):
+    if not any(turn.steps for turn in case.played_turns):
         raise Invalid(
             f"{join(path, steps)}: no included turn has an answer or a tool call. A recording without words has none: "
             "switch the recording of message contents on, and record another conversation."
         )
-    if not any(step.checked for turn in case.played for step in turn.steps):
+    if not any(step.checked for turn in case.played_turns for step in turn.steps):
         raise Invalid(f"{join(path, steps)}: at least one step of the included turns must be checked")
     require_variants(case, path)
 
@@ -152,7 +152,7 @@ def needs_judge(case: TestCase) -> bool:
     """Return True if a model surely has to judge or to play a tool in a replay of the case."""
     matchers = [rules.arguments for rules in case.tools.values()]
     simulated = case.on_missing == "simulate" or any(tool.on_missing == "simulate" for tool in case.tools.values())
-    for step in (step for turn in case.played for step in turn.steps if step.checked):
+    for step in (step for turn in case.played_turns for step in turn.steps if step.checked):
         if step.kind == "answer" and step.check.answer == "ai":
             return True
         if step.kind == "tool_call" and isinstance(step.check.arguments, dict):

@@ -12,8 +12,8 @@ class EditedSteps:
 
     def __init__(self, case: TestCase) -> None:
         self._case = case
-        self._played = len(case.played)
-        self._checked = sum(step.checked for turn in case.played for step in turn.steps)
+        self._played = len(case.played_turns)
+        self._checked = sum(step.checked for turn in case.played_turns for step in turn.steps)
         # The steps of the turns that have changed.
         self._turns: dict[int, list[CaseStep]] = {}
 

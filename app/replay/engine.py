@@ -67,7 +67,7 @@ def _played(
     budget: WorkBudget | None,
 ) -> ReplayResult:
     case = faulted.case
-    indexes = range(len(case.played))
+    indexes = range(len(case.played_turns))
     state = _new_state(faulted, ports, budget)
     played: dict[int, TurnResult] = {}
     if case.history == "recorded":
@@ -86,7 +86,7 @@ def _played(
     result = conclude(case, played, state.tools)
     if not ports.draft.agent_owns_tools:
         return result
-    if origin := offered_from(case.played):
+    if origin := offered_from(case.played_turns):
         return replace(result, offered_from=origin)
     return replace(result, no_tools_defined=True)
 
@@ -94,7 +94,7 @@ def _played(
 def _new_state(faulted: FaultedCase, ports: Ports, budget: WorkBudget | None = None) -> ReplayState:
     case, reader = faulted.case, TextReader(budget or WorkBudget(COMPARISON_STEPS_MAX))
     calls, sources = RecordedCalls(case.turns, ports.recorded_keys), RecordedSources(case, reader)
-    total = sum(len(turn.steps) for turn in case.played)
+    total = sum(len(turn.steps) for turn in case.played_turns)
     tools = tools_of(case, ports.draft.tools)
     state = ReplayState(case, ports, tools, calls, sources, TextBackground(reader), reader, total)
     state.faults = faulted.turns

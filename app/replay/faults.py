@@ -150,7 +150,7 @@ def _places(case: TestCase, faults: Sequence[Fault], path: str) -> dict[tuple[in
     if len(faults) > FAULTS_MAX:
         raise Invalid(f"{path}: at most {FAULTS_MAX}")
     calls: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
-    for turn, played in enumerate(case.played):
+    for turn, played in enumerate(case.played_turns):
         for n, step in enumerate(played.steps):
             if step.kind == "tool_call" and not step.hosted:
                 calls[step.name].append((turn, n))

@@ -54,11 +54,11 @@ def recorded_files(turns: Sequence[Turn], *, tools_defined: bool) -> tuple[list[
 
 def fidelity_of(case: TestCase, ports: Ports) -> Fidelity:
     """Return what a replay with these ports can't show in the turns that it plays."""
-    played = len(case.played)
+    played = len(case.played_turns)
     recorded = case.fidelity.missing if case.fidelity else ()
     # Many instrumentations record no definitions. A draft without the tools fails its steps, and is not void.
     missing = [gap for gap in recorded if gap.turn < played and gap.kind != "tool_definitions"]
-    missing += _unreadable(case.played, ports)
+    missing += _unreadable(case.played_turns, ports)
     return Fidelity(missing=tuple(missing[:MISSING_MAX]))
 
 

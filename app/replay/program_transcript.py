@@ -166,7 +166,7 @@ def program_case(case: TestCase) -> TestCase:
 def is_void(case: TestCase) -> bool:
     """Return whether a program can't be shown what the recorded one saw, so that nothing is played."""
     missing = case.fidelity.missing if case.fidelity else ()
-    shown = (gap.turn >= len(case.played) or gap.kind == "tool_definitions" for gap in missing)
+    shown = (gap.turn >= len(case.played_turns) or gap.kind == "tool_definitions" for gap in missing)
     return not (case.accept_partial or all(shown))
 
 

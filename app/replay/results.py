@@ -49,7 +49,7 @@ def conclude(
 
     `void` is the reason for which a replay of the test case shows nothing, None if there is none.
     """
-    count = len(case.played)
+    count = len(case.played_turns)
     turns = tuple(
         played.get(index) or unplayed(turn, CUT_OFF if index >= count else NOT_REACHED)
         for index, turn in enumerate(case.turns)
@@ -73,7 +73,7 @@ def conclude(
 
 def void_result(case: TestCase, tools: Mapping[str, Tool], fidelity: Fidelity) -> ReplayResult:
     """Return the result of a replay that can't show the model what the recorded one saw."""
-    turns = {index: unplayed(turn, "the replay is void") for index, turn in enumerate(case.played)}
+    turns = {index: unplayed(turn, "the replay is void") for index, turn in enumerate(case.played_turns)}
     result = conclude(case, turns, tools, void=void_reason(fidelity))
     return structs.replace(result, stop_reason="void", fidelity=fidelity)
 

@@ -230,7 +230,7 @@ class TestCase(CaseSettings, frozen=True, kw_only=True):
         force_setattr(self, "variants", self.variants or UNSET)
 
     @property
-    def played(self) -> tuple[CaseTurn, ...]:
+    def played_turns(self) -> tuple[CaseTurn, ...]:
         """The turns that a replay plays: all of them, or the first `included_turns`."""
         return self.turns[: self.included_turns]
 

@@ -44,7 +44,7 @@ def stored_features(packed: bytes | None, digest: str) -> CaseFeatures | None:
 def of_case(case: TestCase) -> Fingerprint:
     """Return the fingerprint of the turns that a replay plays."""
     calls, answers = [], []
-    for number, turn in enumerate(case.played):
+    for number, turn in enumerate(case.played_turns):
         for step in turn.steps:
             if step.kind == "answer":
                 answers.append(step.text)
@@ -52,10 +52,10 @@ def of_case(case: TestCase) -> Fingerprint:
                 batch = f"{number}:{step.batch}" if step.batch else ""
                 calls.append(CalledTool(cut_name(step.name), batch, bool(step.error)))
     return make(
-        turns=len(case.played),
+        turns=len(case.played_turns),
         calls=calls,
-        texts=[turn.user for turn in case.played if turn.user],
+        texts=[turn.user for turn in case.played_turns if turn.user],
         has_error=any(call.failed for call in calls),
         has_refusal=any(map(is_refusal, answers)),
-        versions=[turn.prompt_version for turn in case.played if turn.prompt_version],
+        versions=[turn.prompt_version for turn in case.played_turns if turn.prompt_version],
     )

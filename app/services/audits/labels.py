@@ -36,7 +36,7 @@ def labels_of(connection: Connection, prompt_id: int, cases: Mapping[int, TestCa
 def _labels(result: ReplayResult, case: TestCase) -> list[Labelled]:
     return [
         Labelled(index, number, verdict.actual, verdict.result == "passed")
-        for index, (turn, recorded) in enumerate(zip(result.turns, case.played, strict=False))
+        for index, (turn, recorded) in enumerate(zip(result.turns, case.played_turns, strict=False))
         for number, (verdict, step) in enumerate(zip(turn.steps, recorded.steps, strict=False))
         if verdict.decided_by == "person"
         and step.kind == "answer"

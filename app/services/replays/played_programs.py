@@ -75,7 +75,7 @@ class PlayedProgram:
     @property
     def has_turn(self) -> bool:
         """Whether there is a turn that is not answered yet."""
-        return not is_void(self.case) and self.turn < len(self.case.played)
+        return not is_void(self.case) and self.turn < len(self.case.played_turns)
 
     @property
     def is_over(self) -> bool:

@@ -225,7 +225,7 @@ class PlayedContent:
 
     def add(self, case: TestCase) -> None:
         """Add a test case's turns; raises `Invalid` if all selections make more than `RENDERED_MAX` characters."""
-        selections = self._selections | {frozenset((turn.placeholders or {}).items()) for turn in case.played}
+        selections = self._selections | {frozenset((turn.placeholders or {}).items()) for turn in case.played_turns}
         if len(selections) > 1 and len(selections) * self._longest > RENDERED_MAX:
             raise Invalid(
                 f"The turns choose {len(selections)} different sets of placeholder values. "

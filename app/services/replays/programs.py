@@ -175,7 +175,7 @@ class ProgramService:
         if played.is_over:
             self.played.hand_over(played.stored.row)
             return None
-        return NextTurn(played.turn, len(played.case.played), played.case.turns[played.turn])
+        return NextTurn(played.turn, len(played.case.played_turns), played.case.turns[played.turn])
 
     def answer_turn(self, *, project_id: int, replay_id: int, turn: int, text: str) -> AnsweredTurn:
         """Store the program's answer. The last one ends the program's part: the caller sends the replay's message.

@@ -26,7 +26,7 @@ def columns(case: TestCase) -> dict[str, Any]:
     packed = orjson.dumps(document)
     if len(packed) > DOCUMENT_BYTES:
         raise Invalid(f"turns: The test case has {len(packed)} bytes as JSON; the limit is {DOCUMENT_BYTES}.")
-    steps = sum(len(turn.steps) for turn in case.played)
+    steps = sum(len(turn.steps) for turn in case.played_turns)
     variants = document.get("variants")
     digest = fingerprint_of(packed)
     return {

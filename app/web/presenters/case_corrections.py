@@ -33,7 +33,7 @@ def corrections_sent(form: Form, case: TestCase) -> list[dict[str, Any]]:
 
 def demands(case: TestCase) -> list[str]:
     """Return what the first checked steps of a test case demand of a draft, in words."""
-    steps = ((n, step) for n, turn in enumerate(case.played, 1) for step in turn.steps if step.checked)
+    steps = ((n, step) for n, turn in enumerate(case.played_turns, 1) for step in turn.steps if step.checked)
     listed = [f"Turn {n}: {_demand(step)}" for n, step in steps]
     more = len(listed) - DEMANDS_MAX
     return [*listed[:DEMANDS_MAX], *([f"{more} more steps"] if more > 0 else [])]

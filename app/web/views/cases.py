@@ -92,8 +92,8 @@ def _twins(rows: Sequence[TestCaseRow]) -> set[int]:
 def _extent(row: TestCaseRow) -> str:
     """Return the numbers of played turns, checked steps and variants in words, and whether it is played in part."""
     case = load_case(row.document)
-    checked = sum(step.checked for turn in case.played for step in turn.steps)
-    parts = [plural(len(case.played), "turn"), plural(checked, "checked step")]
+    checked = sum(step.checked for turn in case.played_turns for step in turn.steps)
+    parts = [plural(len(case.played_turns), "turn"), plural(checked, "checked step")]
     if case.variants:
         parts.append(plural(len(case.variants), "variant"))
     if case.accept_partial:

@@ -31,9 +31,9 @@ _ZONE_KEYS = ("timeZone", "timezone", "time_zone", "tz", "timezone_id", "zone")
 _START_KEYS = ("start", "dtstart", "start_time", "startTime", "starts_at", "start_at", "start_date", "startDate")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d(?!\d)")
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
-_FORM = "the same value in another form"
-_RANGE = "an end of a range that contains the recorded one"
-_WORDED = {"code": "other code", "prose": "other words", "search": "other words of a search"}
+_SAME_VALUE = "the same value in another form"
+_WIDER_RANGE = "an end of a range that contains the recorded one"
+_OTHER_WORDS = {"code": "other code", "prose": "other words", "search": "other words of a search"}
 _SIZE_KEYS, _ABOUT_KEYS = words("keys", "size"), words("keys", "about")
 _ONCE_KEYS = words("keys", "once")
 _ARITHMETIC_KEYS = words("keys", "arithmetic")
@@ -70,7 +70,7 @@ class ArgumentNotes:
         """Return how two values may mean the same, if they are not both texts."""
         self._spend_on(left, right)
         if not isinstance(left, dict | list) and scalar_form(left) == scalar_form(right):
-            return _FORM
+            return _SAME_VALUE
         if note := list_note(left, right, self._reader.budget):
             return note
         is_number = all(isinstance(side, int | float) and not isinstance(side, bool) for side in (left, right))
@@ -83,24 +83,28 @@ class ArgumentNotes:
             return "the same schedule, written differently"
         if (form := arithmetic_form(left)) and (has_dice(form) or key_of(path).lower() in _ARITHMETIC_KEYS):
             is_same = form == arithmetic_form(right)
-            return "the same expression, written differently" if is_same else _WORDED["code"] * (self._effect == "read")
+            return (
+                "the same expression, written differently"
+                if is_same
+                else _OTHER_WORDS["code"] * (self._effect == "read")
+            )
         if kind == "code":
             self._reader.budget.spend(steps_of_code(left, right))
-            return code_note(left, right) or (_WORDED[kind] if self._effect == "read" else "")
+            return code_note(left, right) or (_OTHER_WORDS[kind] if self._effect == "read" else "")
         if scalar_form(left) == scalar_form(right):
-            return _FORM
+            return _SAME_VALUE
         if not left.strip() or not right.strip():
             return ""
-        return _WORDED[kind] if kind != "value" else self._of_plain_texts(path, left, right)
+        return _OTHER_WORDS[kind] if kind != "value" else self._of_plain_texts(path, left, right)
 
     def _of_plain_texts(self, path: Sequence[str], left: str, right: str) -> str:
         values = self._only_values(left)
         if values and values == self._only_values(right):
-            return _FORM
+            return _SAME_VALUE
         if (numbers := _numbers(left)) and numbers == _numbers(right):
-            return _FORM
+            return _SAME_VALUE
         if same_instant(left, right) or ((clock := clock_of(left)) and clock == clock_of(right)):
-            return _FORM
+            return _SAME_VALUE
         if is_day_and_midnight(left, right):
             return "a day, and the midnight with which it begins"
         if meet_at_midnight(left, right):
@@ -133,7 +137,7 @@ class ArgumentNotes:
             return ""
         siblings = self._siblings(path, self._calls[0])
         self._reader.budget.spend(len(siblings))
-        return _RANGE if siblings and contains_range(path[-1], siblings, left, right) else ""
+        return _WIDER_RANGE if siblings and contains_range(path[-1], siblings, left, right) else ""
 
     def _is_same_schedule(self, path: Sequence[str], left: str, right: str) -> bool:
         if schedule_form(left) is None or schedule_form(right) is None:

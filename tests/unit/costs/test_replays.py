@@ -306,7 +306,7 @@ NOT_GROWING: dict[str, set[str]] = {
         "replay/documents:_explain",
         "replay/judge_question:_doubt",
         "replay/measures:seconds_of_job",
-        "replay/shell_options:_unlikeness",
+        "replay/shell_options:_name_distance",
         "replay/statement_forms:is_narrower",
         "replay/texts/value_forms:FormSet.__contains__",
         "replay/texts/value_forms:FormSet._holds",

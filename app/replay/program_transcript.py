@@ -44,8 +44,8 @@ class ProgramAnswer(msgspec.Struct, frozen=True, tag="answer", rename="camel"):
     text: str
 
 
-class ToolAsked(msgspec.Struct, frozen=True, tag="asked", rename="camel"):
-    """The program's tool got the result of this call."""
+class ResultFetched(msgspec.Struct, frozen=True, tag="asked", rename="camel"):
+    """The program's tool has fetched the result of this call."""
 
     turn: int
     call_id: str
@@ -58,7 +58,7 @@ class TurnStopped(msgspec.Struct, frozen=True, tag="stopped", rename="camel"):
     reason: str
 
 
-ProgramEvent = ModelCall | OtherCall | ProgramAnswer | ToolAsked | TurnStopped
+ProgramEvent = ModelCall | OtherCall | ProgramAnswer | ResultFetched | TurnStopped
 OWN_CALL = "program_"
 """What the ids of calls begin with that the program made without a model."""
 
@@ -176,15 +176,15 @@ def _answerable(on_missing: OnMissing) -> OnMissing:
 
 @dataclass(frozen=True, slots=True)
 class ProgramDraft:
-    """The engine's `DraftPort` for a program: its own instruction and tools."""
+    """The engine's `DraftPort` for a program: its own instruction and tools. `nok_of` implements `DraftPort.nok`."""
 
     instruction: str
     tools: Sequence[ToolDefinition]
-    unusable: Callable[[Answer], str | None]
+    nok_of: Callable[[Answer], str | None]
     agent_owns_tools: Literal[False] = False
 
     def nok(self, answer: Answer) -> str | None:
-        return self.unusable(answer)
+        return self.nok_of(answer)
 
     def version_tools(self, _commit_hash: str | None) -> frozenset[str]:
         return frozenset()

@@ -158,7 +158,7 @@ class LiveProgram:
         """The program's instruction, as the first request of the replay had it, and all tools that it offered."""
         request, known = self.exchange.request, self.transcript
         instruction = known.instruction or request.instruction
-        return ProgramDraft(instruction, (*known.tools, *self._new_tools(known)), usable)
+        return ProgramDraft(instruction, (*known.tools, *self._new_tools(known)), program_nok)
 
     def turn_continues(self) -> bool:
         """Return whether more of the turn follows an answer in words. Raises `ExchangeOver` after its own answer."""
@@ -222,7 +222,7 @@ class LiveProgram:
         return (tool for tool in self.exchange.request.tools if tool.name not in known)
 
 
-def usable(answer: Answer) -> str | None:
+def program_nok(answer: Answer) -> str | None:
     """Return why an answer of a program's model can't be used, as for a run; None if it can be used."""
     return nok_status(answer, ModelConfig())
 
@@ -238,7 +238,7 @@ def program_ports(
     program = RecordedProgram(transcript)
     return Ports(
         model=program,
-        draft=ProgramDraft(transcript.instruction, transcript.tools, usable),
+        draft=ProgramDraft(transcript.instruction, transcript.tools, program_nok),
         judge=judge,
         progress=progress,
         cancelled=cancelled,

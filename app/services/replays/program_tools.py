@@ -19,11 +19,11 @@ from app.replay.program_transcript import (
     ProgramDraft,
     ProgramEvent,
     ProgramStep,
-    ToolAsked,
+    ResultFetched,
     Transcript,
     settled_steps,
 )
-from app.services.replays.program_calls import ExchangeOver, usable
+from app.services.replays.program_calls import ExchangeOver, program_nok
 from app.values.budget import OverBudget, WorkBudget
 from app.values.json import may_be_deep, too_deep
 
@@ -75,7 +75,7 @@ class ToolLookup:
 
     @property
     def draft(self) -> ProgramDraft:
-        return ProgramDraft(self.transcript.instruction, self.transcript.tools, usable)
+        return ProgramDraft(self.transcript.instruction, self.transcript.tools, program_nok)
 
     def turn_continues(self) -> bool:
         return not self.steps[self._given - 1].is_last
@@ -84,7 +84,7 @@ class ToolLookup:
         """Return the next answer; raises `ExchangeOver` when the call has its result, which is `found`."""
         if self._given == len(self.steps):
             if called := self._waiting(messages):
-                self.store(ToolAsked(self.turn, called.id))
+                self.store(ResultFetched(self.turn, called.id))
                 results = (message.text for message in messages if message.tool_call_id == called.id)
                 self.found = _result(next(results))
                 raise ExchangeOver
@@ -93,17 +93,17 @@ class ToolLookup:
         return self.steps[self._given - 1].answer
 
     def _waiting(self, messages: Sequence[Message]) -> ToolCall | None:
-        """Return the first call in the turn that no tool has asked for: one with equal arguments, else of that name.
+        """Return the first call in the turn without a fetched result: one with equal arguments, else of that name.
 
         A call with other arguments that the program made itself belongs to another request, which runs now.
         """
-        asked = {event.call_id for event in self.transcript.events if isinstance(event, ToolAsked)}
+        fetched = {event.call_id for event in self.transcript.events if isinstance(event, ResultFetched)}
         turn = max(index for index, message in enumerate(messages) if message.role == "user")
         named = [
             call
             for message in messages[turn:]
             for call in message.tool_calls
-            if call.name == self.call.name and call.id not in asked and self._is_for_program(call)
+            if call.name == self.call.name and call.id not in fetched and self._is_for_program(call)
         ]
         alike = filter(self._is_equal(), named)
         of_models = (call for call in named if not call.id.startswith(OWN_CALL))

@@ -53,7 +53,7 @@ def statements(text: str) -> list[TextPiece]:
     ]
 
 
-def denies(language: LanguageWords, sentence: str) -> bool:
+def has_negative_word(language: LanguageWords, sentence: str) -> bool:
     """Return whether a sentence has a negative word."""
     return bool(language.negative_words.search(sentence))
 

@@ -12,9 +12,9 @@ from app.audit.changes import (
     Change,
     appended,
     capitalized,
-    denies,
     exchangeable,
     fills_its_line,
+    has_negative_word,
     is_undisclosed,
     other_name,
     other_unit,
@@ -103,7 +103,7 @@ def sentence_dropped(probed: ProbedText, draw: Draw) -> Change | None:
     for sentence in draw.rotated(stated):
         values = list(values_of(sentence.text))
         lost = any(counts.get(value.text) == sum(other.text == value.text for other in values) for value in values[:9])
-        warns = probed.language and len(sentence.text.split()) > 3 and denies(probed.language, sentence.text)
+        warns = probed.language and len(sentence.text.split()) > 3 and has_negative_word(probed.language, sentence.text)
         if lost or warns:
             begin = probed.text.rfind("\n", 0, sentence.begin) + 1 if fills_its_line(probed.text, sentence) else None
             text = probed.text[: sentence.begin if begin is None else begin] + probed.text[sentence.end :].lstrip(" ")

@@ -114,7 +114,7 @@ def _cost_limits(samples: Sequence[Sample]) -> dict[str, float]:
     return {turns: COST_TIMES * median(known) for turns, known in costs.items() if len(known) >= COST_MIN}
 
 
-def grouped(
+def group_into_findings(
     samples: Sequence[Sample],
     problems: Mapping[int, Subject],
     known: Iterable[Subject],

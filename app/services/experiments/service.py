@@ -215,7 +215,7 @@ class ExperimentService:
         if not cases:
             raise Invalid("testCaseIds: The prompt has no test cases.")
         judge = self.replays.choose_judge(connection, candidate, cases, JudgeChoice(new.judge_model, new.judging))
-        baseline, earlier = self._baseline(connection, candidate, new, [case.played for case in cases], judge)
+        baseline, earlier = self._baseline(connection, candidate, new, [case.snapshot_faults for case in cases], judge)
         cases = with_watched(connection, new, cases, candidate, judge)
         parameters = parameters_of(new, has_baseline=baseline is not None, earlier=earlier)
         require_bounded(len(cases) * (len(contents) + (baseline is not None) + len(others)), parameters)

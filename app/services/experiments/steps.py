@@ -86,7 +86,7 @@ def reusable(
             since=now - (EARLIER_FOR if plan.has_only_earlier(arm) else REUSED_FOR),
         )
         for replay in replays:
-            free = (id_ for id_ in known.get(plan.case(replay.series).played, ()) if id_ not in linked)
+            free = (id_ for id_ in known.get(plan.case(replay.series).snapshot_faults, ()) if id_ not in linked)
             if (replay_id := next(free, None)) is not None:
                 linked.add(replay_id)
                 reused.append((replay, replay_id))

@@ -63,8 +63,8 @@ class FrozenCase(msgspec.Struct, frozen=True, rename="camel"):
         return shown_name(self.name, self.variant_name)
 
     @property
-    def played(self) -> SnapshotFaults:
-        """What a replay of it plays, as `experiment_replays.reusable_replays` has it."""
+    def snapshot_faults(self) -> SnapshotFaults:
+        """The snapshot and the faults that a replay of it plays, by which earlier replays are found."""
         return self.snapshot_id, faults_text(self.faults)
 
     @property

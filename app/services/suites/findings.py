@@ -45,7 +45,7 @@ from app.suites.findings import (
     FoundGroup,
     LowScores,
     Subject,
-    grouped,
+    group_into_findings,
     problems_of,
 )
 from app.suites.samples import Sample
@@ -213,7 +213,7 @@ class FindingService:
         period = Period(now - days * _DAY, now + _DAY, limit)
         with self.samples.opened([period], **owner, features_bytes=0) as (read,), deadline.paused():
             low = self._low_scores(project_id, read.samples)
-            groups = _grouped(read.samples, low, decided, effect_of)
+            groups = _findings_of(read.samples, low, decided, effect_of)
             entries = [finding_of(group, read.samples, decided, now, days) for group in groups]
             present = {entry.subject.digest for entry in entries}
             gone = [FoundGroup(row.subject, ()) for digest, row in decided.rows.items() if digest not in present]
@@ -253,9 +253,9 @@ def _decided(connection: Connection, project_id: int, prompt_id: int) -> Decided
     return DecidedFindings({row.digest: row for row in rows}, members, versions)
 
 
-def _grouped(
+def _findings_of(
     samples: Sequence[Sample], low: Mapping[str, LowScores], decided: DecidedFindings, effect_of: Effects
 ) -> Sequence[FoundGroup]:
     vocabulary = Vocabulary.of([sample.scored.fingerprint for sample in samples])
     known = [row.subject for row in decided.rows.values()]
-    return grouped(samples, problems_of(samples, low), known, vocabulary, effect_of)
+    return group_into_findings(samples, problems_of(samples, low), known, vocabulary, effect_of)

@@ -21,7 +21,7 @@ from app.suites.coverage import (
     share_of,
 )
 from app.suites.features import Feature, ScoredFingerprint, Vocabulary, given_by
-from app.suites.findings import LowScores, came_back, grouped, problems_of
+from app.suites.findings import LowScores, came_back, group_into_findings, problems_of
 from app.suites.fingerprints import CalledTool, Fingerprint, make, of_facts, of_turns
 from app.suites.proposals import propose
 from app.suites.refusals import is_refused
@@ -91,7 +91,7 @@ def found(different: int, tools: int) -> Make:
 
         def work() -> None:
             problems = problems_of(samples, low)
-            groups = grouped(samples, problems, [*problems.values()], vocabulary, effect_of)
+            groups = group_into_findings(samples, problems, [*problems.values()], vocabulary, effect_of)
             assert groups
             came_back(samples, solved_ns=size, solved_by=None, versions={})
 

@@ -17,7 +17,7 @@ from app.suites.findings import (
     Subject,
     Trend,
     came_back,
-    grouped,
+    group_into_findings,
     problems_of,
 )
 from app.suites.fingerprints import CalledTool, make
@@ -42,7 +42,7 @@ def groups_of(
     samples: Sequence[Sample], low: dict[str, LowScores] | None = None, known: Sequence[Subject] = ()
 ) -> list[FoundGroup]:
     vocabulary = Vocabulary.of([one.scored.fingerprint for one in samples])
-    return grouped(samples, problems_of(samples, low or {}), known, vocabulary, effect_of)
+    return group_into_findings(samples, problems_of(samples, low or {}), known, vocabulary, effect_of)
 
 
 def counts(groups: Sequence[FoundGroup]) -> dict[Subject, int]:

@@ -37,9 +37,9 @@ class Assertion:
 class Comparison:
     """The result of a comparison. With `open` texts it is the result where no judge can be asked.
 
-    `facts` are the values that were compared, where any were, `form` are sentences about arguments that differ in form
-    or in words. Both are evidence for the judge, which may pass a failed call only if that `is_excusable`. If it
-    `is_by_path`, `diff` has the path of each argument that differs.
+    `facts` are the values that were compared, if any were. `form` are sentences about arguments that differ in form or
+    in words. Both are evidence for the judge. The judge may pass a failed call only if the comparison `is_excusable`.
+    If it `is_by_path`, `diff` has the JSON pointer of each argument that differs.
     """
 
     result: ComparisonResult
@@ -74,5 +74,5 @@ def unless_any(reason: str, differences: Iterator[Difference]) -> Comparison:
 
 
 def text_differs(reason: str, expected: Any, actual: str, decided_by: DecidedBy | None = "check") -> Comparison:
-    """Return a failure of an answer as a whole."""
+    """Return the failure of a whole answer, with the `expected` text and the `actual` one."""
     return Comparison("failed", reason, (Difference("", expected, actual),), decided_by=decided_by)

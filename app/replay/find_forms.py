@@ -21,8 +21,8 @@ _REMOVES = (("rm",), ("rm", "-f"), ("rm", "--force"))
 def find_form(arguments: Sequence[str], after: Sequence[str], *, is_ended: bool) -> tuple[Words, ...] | None:
     """Return the places, the tests in order and what is done with what they find; None for other expressions.
 
-    `after` are the words of the program that reads the output, such as `xargs`. The semicolon that ends an `-exec` is
-    no word; `is_ended` if it is there.
+    `after` are the words of the program that reads the output, such as `xargs`. `arguments` lack the semicolon that
+    ends an `-exec`; `is_ended` is True if the command had it.
     """
     begin = next((at for at, word in enumerate(arguments) if word[:1] in ("-", "!", "(")), len(arguments))
     tests, rest = _tests(arguments[begin:])

@@ -1,4 +1,4 @@
-"""Finds the matched_places of arguments that matchers name, and compares the values there."""
+"""Finds the places of arguments that the JSON pointers of matchers name, and compares the values there."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal

@@ -20,10 +20,10 @@ class Offer:
 
 
 def offered_tools(turn: CaseTurn, draft: DraftPort) -> Offer:
-    """Return the draft's tools, without tools that the agent left out of its version's when it was recorded.
+    """Return the tools of the draft. A tool of the recorded version that the agent did not offer then is left out.
 
-    If the prompt never defined tools, they are in the agent's code: the recorded definitions are offered, but for
-    tools that the model's vendor ran.
+    If the prompt never defined tools, the agent's code defines them. Then the recorded definitions are offered, without
+    the tools that the model's vendor ran.
     """
     hosted = {step.name for step in turn.steps if step.kind == "tool_call" and step.hosted}
     definitions = recorded_definitions(turn.offered_tools or ())

@@ -15,8 +15,9 @@ JUDGE_FAILED = "the judge failed"
 def judge_open_steps(ports: Ports, index: int, turn: JudgedTurn, may_ask: Callable[[OpenStep], bool]) -> TurnJudgement:
     """Return a judgement of each open step of turn `index` that has an earlier verdict or that the judge may decide.
 
-    The judge is asked once, about the steps without an earlier verdict for which `may_ask` returns True. A step without
-    either has no judgement, or one that needs review and has no reason. Never raises `ProviderError`.
+    The judge is asked once, about the steps without an earlier verdict for which `may_ask` returns True. A step for
+    which neither holds has no judgement, or a judgement `needs_review` without a reason. If the judge's provider fails,
+    its steps need review: no `ProviderError` is raised.
     """
     judgements = dict(ports.earlier_verdicts.recall(index, turn)) if ports.earlier_verdicts else {}
     undecided = (step for step in turn.steps if not (step.step in judgements and judgements[step.step].is_earlier))

@@ -44,7 +44,7 @@ def dumped(program: ast.AST | None) -> str:
 def program_form(text: str) -> str:
     """Return the form of a program of Python, in which its variables have numbers instead of names; "" for other texts.
 
-    Arguments with names are in the order of these, and a number is the same with and without a point.
+    Keyword arguments are sorted by name. A whole number has the same form as an integer and as a float.
     """
     program = syntax_of(text)
     if program is None:

@@ -72,7 +72,8 @@ def _rule_form(text: str) -> Any:
 def _field(text: str, least: int, most: int) -> tuple[bool, frozenset[int]] | None:
     """Return whether a field begins with an asterisk, and its numbers; None for another text.
 
-    Of a day of the month and a day of the week without an asterisk one is enough, so that it counts.
+    The asterisk counts because cron runs on a day that has either the day of the month or the day of the week if
+    neither field begins with an asterisk, and otherwise only on a day that has both.
     """
     numbers = set[int]()
     for part in text.split(","):

@@ -37,7 +37,11 @@ def is_with_same_options(left: Sequence[str], right: Sequence[str]) -> bool:
 
 
 def _arguments(words: Sequence[str], others: Sequence[str]) -> _Arguments:
-    """Return the arguments of a program; a word after an option is its value if it is one of the other program, too."""
+    """Return the arguments of a program.
+
+    No table lists the options with a value. A word after an option counts as its value if the other program has it as
+    the value of an option, too.
+    """
     values, known = {*_possible_values(others)}, {*others}
     arguments, is_value = _Arguments(), False
     for word, next_word in pairwise((*words, "-")):

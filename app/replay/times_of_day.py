@@ -14,7 +14,7 @@ _MINUTE = timedelta(minutes=1)
 
 
 def in_24_hours(text: str) -> str:
-    """Return a text with its times of half a day, such as `6:05 am`, as ones of a day, `06:05`."""
+    """Return a text with its times of a 12-hour clock, such as `6:05 am`, in the form of a 24-hour clock, `06:05`."""
     return _BY_HALF.sub(lambda half: f"{int(half[1]) % 12 + 12 * (half[3] in 'pP'):02}:{half[2] or '00'}", text)
 
 

@@ -1,4 +1,7 @@
-"""Test cases (docs/reference/gate.md). Each struct describes its stored JSON, too."""
+"""The structs of a test case: its settings, turns, steps with their checks, and rules of tools.
+
+`TestCase` has all of them. Each struct describes its stored JSON, too (docs/reference/gate.md).
+"""
 
 from __future__ import annotations
 
@@ -90,7 +93,7 @@ class CheckedCall(_CaseDocument, frozen=True, kw_only=True, tag_field="kind", ta
 
     @property
     def checked(self) -> bool:
-        """True if the step can pass or fail at all."""
+        """Whether the step is compared: others neither pass nor fail."""
         return self.check.enabled
 
 
@@ -105,7 +108,7 @@ class CheckedAnswer(_CaseDocument, frozen=True, kw_only=True, tag_field="kind", 
 
     @property
     def checked(self) -> bool:
-        """True if the step can pass or fail at all."""
+        """Whether the step is compared: others neither pass nor fail."""
         return self.check.enabled and self.check.answer != "ignore"
 
 
@@ -143,6 +146,7 @@ class CaseFile(_CaseDocument, frozen=True, kw_only=True):
 
     @property
     def content(self) -> bytes:
+        """The decoded bytes of the file."""
         return b64decode(self.data)
 
 

@@ -117,7 +117,7 @@ class Sources:
     def supports(self, value: Value, *, exactly: bool = False) -> bool:
         """Return True if a value occurs in any source, or counts the entries of a list there.
 
-        With `exactly` it has to occur with its unit or year: a bare 20 does not supports 20%.
+        With `exactly` it has to occur with its unit or year: a bare 20 does not support 20%.
         """
         self._spend_on_calls()
         sources = (*self._call_forms, self._user_forms, *self._background)

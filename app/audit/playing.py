@@ -12,10 +12,10 @@ from msgspec.structs import replace
 from app.audit.figures import ProbeOutcome
 from app.audit.probes import Probe
 from app.chat import Answer, Message, ToolCall, ToolDefinition
+from app.replay.case_types import CaseStep, CaseTurn, CheckedAnswer, CheckedCall, TestCase
 from app.replay.engine import replay
 from app.replay.ports import ModelPort, Ports
 from app.replay.result_types import ReplayResult
-from app.replay.types import CaseStep, CaseTurn, CheckedAnswer, CheckedCall, TestCase
 
 HISTORY_MAX = 10
 

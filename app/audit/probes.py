@@ -21,10 +21,10 @@ from app.audit.harmless import HARMLESS
 from app.audit.planted import PLANTED
 from app.audit.probed_text import Conversation, ProbedText, spend_on
 from app.chat import ToolDefinition
+from app.replay.case_types import CaseTurn, CheckedAnswer, CheckedCall, TestCase
 from app.replay.effects import Tool, tools_of
 from app.replay.fingerprints import json_of
 from app.replay.tool_names import is_thought
-from app.replay.types import CaseTurn, CheckedAnswer, CheckedCall, TestCase
 from app.values.budget import UNLIMITED, OverBudget, WorkBudget
 from app.values.json import json_container
 

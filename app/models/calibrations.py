@@ -16,7 +16,7 @@ from app.models.queries import columns_of, find_row
 class CalibrationRow:
     """A calibration as stored.
 
-    `document` is the JSON of the `app.replay.types.TestCase` that its replays play. `outcome` is the JSON of
+    `document` is the JSON of the `app.replay.case_types.TestCase` that its replays play. `outcome` is the JSON of
     `app.replay.calibration.Calibration`; it is None until all replays have ended and were compared by a worker.
     """
 

@@ -18,7 +18,7 @@ from app.models.compression import CompressedJson, CompressedText
 
 @dataclass(frozen=True, slots=True)
 class CaseSnapshotRow:
-    """The content of a test case; `document` is the JSON of `app.replay.types.TestCase`."""
+    """The content of a test case; `document` is the JSON of `app.replay.case_types.TestCase`."""
 
     id: int
     prompt_id: Annotated[int, BigInt, ForeignKey("prompts.id")]

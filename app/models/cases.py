@@ -39,7 +39,7 @@ from app.models.queries import (
 
 @dataclass(frozen=True, slots=True)
 class TestCaseRow:
-    """A test case as stored; `document` is the JSON of `app.replay.types.TestCase`."""
+    """A test case as stored; `document` is the JSON of `app.replay.case_types.TestCase`."""
 
     id: int
     project_id: Annotated[int, BigInt, ForeignKey("projects.id")]

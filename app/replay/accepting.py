@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from app.errors import Invalid
+from app.replay.case_types import CaseStep, CheckedAnswer, CheckedCall, TestCase
 from app.replay.edited_steps import EditedSteps
-from app.replay.types import CaseStep, CheckedAnswer, CheckedCall, TestCase
 
 
 class StepOutcome(NamedTuple):

@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec import UNSET
 
+from app.replay.case_types import Check, CheckedAnswer
 from app.replay.comparison import PASSED, Comparison, OpenTexts, text_differs, unless_any
 from app.replay.json_differences import MOST_DIFFERENCES, differences, ignored_paths
 from app.replay.judge_replies import unfenced
@@ -16,7 +17,6 @@ from app.replay.text_kinds import is_code
 from app.replay.text_reader import TextReader
 from app.replay.texts.facts import compare_facts
 from app.replay.texts.sources import Sources
-from app.replay.types import Check, CheckedAnswer
 from app.replay.wording import listed
 from app.values.budget import OverBudget, WorkBudget
 from app.values.composed import composed

@@ -10,6 +10,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from app.replay.arithmetic import arithmetic_form, has_dice
+from app.replay.case_types import Effect, StringKind
 from app.replay.code_forms import code_note, steps_of_code
 from app.replay.json_differences import equal, part_of
 from app.replay.measures import amount_of, seconds_of, with_plain_measures
@@ -20,7 +21,6 @@ from app.replay.tables import words
 from app.replay.text_kinds import FIXED_BY_SCHEMA, SHELL_KEYS, is_language, key_of, schema_at
 from app.replay.text_reader import TextReader
 from app.replay.times_of_day import clock_of, is_day_and_midnight, meet_at_midnight
-from app.replay.types import Effect, StringKind
 from app.replay.value_notes import list_note, text_note
 from app.timestamps import in_zone, zone_names
 from app.values.json_pointer import is_index

@@ -10,6 +10,7 @@ from msgspec import UNSET
 
 from app.replay.argument_notes import SCHEMA_STEPS, ArgumentNotes
 from app.replay.call_forms import call_note
+from app.replay.case_types import Effect, StringKind
 from app.replay.json_differences import MOST_DIFFERENCES, differences, equal, part_of
 from app.replay.matcher_places import RankedMatchers, matched_places, matches
 from app.replay.matchers import Matcher
@@ -21,7 +22,6 @@ from app.replay.text_kinds import edits_document, key_of, kind_of, schema_at, wo
 from app.replay.text_reader import TextReader
 from app.replay.texts.facts import Facts, compare_facts
 from app.replay.texts.sources import Sources
-from app.replay.types import Effect, StringKind
 from app.values.json_pointer import PointerTree, follow, format_pointer, is_index, parse_pointer
 
 _FACTS = ("kept", "lost", "invented")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import accumulate, chain
 from typing import Any
 
+from app.replay.case_types import TestCase
 from app.replay.ports import DraftPort
 from app.replay.recorded_sources import RecordedSources
 from app.replay.result_types import FROM_ELSEWHERE, ReplayResult, TurnResult
@@ -13,7 +14,6 @@ from app.replay.text_reader import TextReader
 from app.replay.texts.background import TextBackground
 from app.replay.texts.sources import Sources
 from app.replay.texts.value_forms import Forms
-from app.replay.types import TestCase
 
 _TURNS_PER_STEP = 32  # earlier turns that a step of work looks at: their messages were read before
 

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from app.chat import Answer, Message, ToolDefinition
 from app.errors import Conflict
 from app.replay.attempt_sources import AttemptSources
+from app.replay.case_types import CaseStep, TestCase
 from app.replay.changes import change_case, merge_check
 from app.replay.checks import Checker
 from app.replay.effects import Tool, tools_of
@@ -30,7 +31,6 @@ from app.replay.result_types import (
     StepVerdict,
 )
 from app.replay.text_reader import COMPARISON_STEPS_MAX, TextReader
-from app.replay.types import CaseStep, TestCase
 from app.values.budget import WorkBudget
 
 MOST_PROBLEMS = 20  # that a calibration lists

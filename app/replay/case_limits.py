@@ -10,9 +10,9 @@ from itertools import islice
 from typing import Any
 
 from app.errors import Invalid
+from app.replay.case_types import CaseStep, CaseTurn, TestCase
 from app.replay.documents import join
 from app.replay.patterns import NewPatterns
-from app.replay.types import CaseStep, CaseTurn, TestCase
 from app.sessions.types import Turn
 
 TURNS_MAX = 1_000

@@ -12,13 +12,7 @@ from msgspec.structs import replace
 from app.chat import ToolDefinition
 from app.errors import Invalid
 from app.replay.case_limits import CASE_MATCHERS_MAX, MATCHERS_MAX
-from app.replay.derived_tools import derived_definitions
-from app.replay.documents import dump, join, load
-from app.replay.effects import Tool, tools_of
-from app.replay.faults import require_variants
-from app.replay.fidelity import recorded_files
-from app.replay.text_kinds import kinds_of
-from app.replay.types import (
+from app.replay.case_types import (
     AnswerCheck,
     AssertionType,
     CaseFile,
@@ -32,6 +26,12 @@ from app.replay.types import (
     TestCase,
     ToolRules,
 )
+from app.replay.derived_tools import derived_definitions
+from app.replay.documents import dump, join, load
+from app.replay.effects import Tool, tools_of
+from app.replay.faults import require_variants
+from app.replay.fidelity import recorded_files
+from app.replay.text_kinds import kinds_of
 from app.sessions.types import Step, Turn
 
 # By the assertion type of the prompt: a recorded answer is worded differently in every run, a written one is meant

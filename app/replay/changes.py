@@ -17,13 +17,13 @@ from app.replay.case_limits import (
     require_few_matchers_in_all,
     require_few_steps,
 )
+from app.replay.case_types import AnswerCheck, CaseSettings, CaseStep, Check, TestCase, ToolRules
 from app.replay.cases import BY_HAND, RECORDED, require_playable
 from app.replay.corrections import CORRECTIONS_MAX, Correction, corrected, turns_to_play
 from app.replay.documents import load
 from app.replay.edited_steps import EditedSteps
 from app.replay.fault_types import VARIANTS_MAX, Variant
 from app.replay.patterns import NewPatterns
-from app.replay.types import AnswerCheck, CaseSettings, CaseStep, Check, TestCase, ToolRules
 
 _ONLY_SHOWN = ("effectFrom", "proposedEffect")
 

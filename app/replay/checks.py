@@ -7,6 +7,7 @@ from typing import Any
 from app.chat import ToolCall
 from app.replay.answers import Answers
 from app.replay.arguments import ArgumentsComparison, OpenDifference, compare_arguments
+from app.replay.case_types import CaseStep, CheckedCall, Effect
 from app.replay.comparison import PASSED, TOO_LONG, Comparison, OpenTexts
 from app.replay.effects import Tool
 from app.replay.json_differences import MOST_DIFFERENCES
@@ -15,7 +16,6 @@ from app.replay.step_rules import StepRules
 from app.replay.text_reader import TextReader
 from app.replay.texts.sources import Sources
 from app.replay.tool_names import is_thought
-from app.replay.types import CaseStep, CheckedCall, Effect
 from app.values.budget import OverBudget, WorkBudget
 
 MOST_KEPT = 1_000  # comparisons of a turn that are kept for the next time

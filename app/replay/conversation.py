@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 
 from app.chat import File, Message, ToolCall
-from app.replay.types import CaseTurn, CheckedCall
+from app.replay.case_types import CaseTurn, CheckedCall
 from app.values.json import json_text
 
 

@@ -10,7 +10,7 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from app.errors import Invalid
-from app.replay.types import (
+from app.replay.case_types import (
     AnswerCheck,
     CaseStep,
     CaseTurn,

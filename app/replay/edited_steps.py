@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from app.replay.types import CaseStep, TestCase
+from app.replay.case_types import CaseStep, TestCase
 
 
 class EditedSteps:

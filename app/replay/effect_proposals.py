@@ -16,13 +16,13 @@ import msgspec
 
 from app.chat import Answer, ToolDefinition
 from app.errors import ProviderError
+from app.replay.case_types import DeclaredEffect, TestCase
 from app.replay.effects import description_of, recorded_definitions, tools_of
 from app.replay.judge_question import QuestionPart, enclosed
 from app.replay.judge_replies import unfenced
 from app.replay.ports import JudgeModelPort
 from app.replay.rubric import object_schema
 from app.replay.tool_names import is_named_for_an_action
-from app.replay.types import DeclaredEffect, TestCase
 from app.values.storable import storable_text
 from app.values.structs import decode
 

@@ -9,12 +9,12 @@ from msgspec.structs import replace
 from app.chat import ToolDefinition
 from app.errors import Invalid
 from app.replay.call_effects import call_reads
+from app.replay.case_types import DeclaredEffect, Effect, OnMissing, Permission, StringKind, TestCase, ToolRules
 from app.replay.http_requests import METHOD_KEYS
 from app.replay.inner_calls import OPERATION, OPERATION_KEYS
 from app.replay.secret_reads import reads_secret
 from app.replay.text_kinds import schema_at
 from app.replay.tool_names import effect_of_name
-from app.replay.types import DeclaredEffect, Effect, OnMissing, Permission, StringKind, TestCase, ToolRules
 from app.values.composed import composed
 
 EffectFrom = Literal["test_case", "prompt", "annotation", "name", "unknown"]

@@ -9,6 +9,7 @@ from functools import partial
 from msgspec.structs import replace
 
 from app.chat import Answer, Message, ToolDefinition
+from app.replay.case_types import TestCase
 from app.replay.conversation import messages_by_turn
 from app.replay.effects import tools_of
 from app.replay.fault_types import Fault
@@ -27,7 +28,6 @@ from app.replay.results import conclude, void_result
 from app.replay.text_reader import COMPARISON_STEPS_MAX, TextReader
 from app.replay.texts.background import TextBackground
 from app.replay.turn_player import TurnPlayer
-from app.replay.types import TestCase
 from app.values.budget import WorkBudget
 
 Play = Callable[[int], TurnResult]

@@ -8,9 +8,9 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from app.errors import Invalid
+from app.replay.case_types import CaseTurn, Fidelity, Missing, TestCase
 from app.replay.cases import require_playable
 from app.replay.conversation import result_text
-from app.replay.types import CaseTurn, Fidelity, Missing, TestCase
 from app.sessions.types import EARLIER_MAX, EarlierMessage
 
 

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from app.replay.call_arguments import arguments_of
+from app.replay.case_types import CaseStep, CheckedCall
 from app.replay.comparison import Assertion
 from app.replay.matching import Pairs
-from app.replay.types import CaseStep, CheckedCall
 from app.replay.violations import Attempt, paired_as_they_came
 from app.replay.wording import shown_json
 

@@ -16,6 +16,7 @@ from msgspec import UNSET
 
 from app.chat import ToolCall
 from app.replay.call_arguments import arguments_of
+from app.replay.case_types import CheckedCall
 from app.replay.checks import Checker
 from app.replay.conversation import result_text
 from app.replay.fingerprints import json_of
@@ -25,7 +26,6 @@ from app.replay.matching import Pairs
 from app.replay.recording import CallKey, Recording, Reply
 from app.replay.result_types import ProducedCall
 from app.replay.secret_reads import reads_secret
-from app.replay.types import CheckedCall
 from app.replay.wording import shown_json
 from app.values.budget import OverBudget, WorkBudget
 

@@ -10,13 +10,13 @@ from typing import Any
 from msgspec.structs import replace
 
 from app.errors import Invalid
+from app.replay.case_types import CaseStep, CaseTurn, CheckedAnswer, CheckedCall, TestCase
 from app.replay.comparison import Assertion
 from app.replay.documents import join
 from app.replay.effects import Tool
 from app.replay.fault_types import FAULTS_MAX, Fault, FaultKind
 from app.replay.recording import CallKey, arguments_key
 from app.replay.result_types import ViolationKind
-from app.replay.types import CaseStep, CaseTurn, CheckedAnswer, CheckedCall, TestCase
 
 CALLS_BEYOND = 3  # calls that a turn with a fault may have beyond the recorded ones
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from app.chat import File
 from app.otlp.normalise.media import Media
+from app.replay.case_types import CaseFile, CaseTurn, Fidelity, Missing, TestCase
 from app.replay.effects import recorded_definitions
 from app.replay.ports import Ports
-from app.replay.types import CaseFile, CaseTurn, Fidelity, Missing, TestCase
 from app.sessions.types import Turn
 
 FILES_MAX = 2 * 1024 * 1024

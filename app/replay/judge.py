@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 from app.chat import Message, Tokens, ToolCall, ToolDefinition
 from app.errors import ProviderError
+from app.replay.case_types import CheckedCall
 from app.replay.judge_question import QuestionPart, enclosed, fitting, parts, task
 from app.replay.judge_replies import needs_review, read_reply, unfenced
 from app.replay.judge_types import JudgedTurn, OpenStep, StepJudgement, TurnJudgement
 from app.replay.ports import JudgeModelPort, Simulation
 from app.replay.rubric import SCHEMA, instruction
-from app.replay.types import CheckedCall
 from app.values.storable import decode_json, storable_text
 
 SIMULATION = """\

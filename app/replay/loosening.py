@@ -10,12 +10,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from app.replay.case_types import AnswerCheck, CaseStep, CheckedAnswer, CheckedCall
 from app.replay.checks import Checker
 from app.replay.comparison import TOO_LONG
 from app.replay.json_differences import MOST_DIFFERENCES
 from app.replay.result_types import Difference, ProducedAnswer, ProducedStep
 from app.replay.texts.scalars import distance
-from app.replay.types import AnswerCheck, CaseStep, CheckedAnswer, CheckedCall
 from app.values.json_pointer import format_pointer, is_index, parse_pointer
 
 MOST_PATHS = 20  # of one call's arguments that get a matcher

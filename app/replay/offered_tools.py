@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from app.chat import ToolDefinition
+from app.replay.case_types import CaseTurn
 from app.replay.derived_tools import is_derived
 from app.replay.effects import description_of, parameters_of, recorded_definitions
 from app.replay.ports import DraftPort
-from app.replay.types import CaseTurn
 
 
 @dataclass(frozen=True, slots=True)

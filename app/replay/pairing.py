@@ -7,11 +7,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from app.replay.call_arguments import arguments_of
+from app.replay.case_types import CaseStep, Effect, Order
 from app.replay.checks import Checker
 from app.replay.fingerprints import leaves, similarity, traits
 from app.replay.matching import Matching, Pairs, first_accepted, indexes_of, longest_common_subsequence, lowest_bit
 from app.replay.result_types import ProducedStep
-from app.replay.types import CaseStep, Effect, Order
 from app.values.budget import OverBudget
 
 MOST_COMPARED = 10_000  # pairs among which the most alike are looked for

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from app.errors import Invalid
+from app.replay.case_types import Check, ToolRules
 from app.replay.documents import join
-from app.replay.types import Check, ToolRules
 from app.values.budget import WorkBudget
 from app.values.regex import NEW_PATTERNS_STEPS, compile_new
 

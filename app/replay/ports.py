@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from app.chat import Answer, File, Message, Tokens, ToolCall, ToolDefinition
+from app.replay.case_types import CheckedCall, DeclaredEffect
 from app.replay.judge_types import JudgedTurn, StepJudgement, TurnJudgement
 from app.replay.result_types import TurnResult
 from app.replay.stored_replies import StoredReplies
-from app.replay.types import CheckedCall, DeclaredEffect
 
 
 class ModelPort(Protocol):

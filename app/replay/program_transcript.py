@@ -14,9 +14,9 @@ from msgspec import structs
 
 from app.chat import Answer, Message, ToolDefinition
 from app.errors import ProviderError
+from app.replay.case_types import Fidelity, Missing, OnMissing, TestCase
 from app.replay.ports import RenderedDraft
 from app.replay.stored_replies import StoredReply
-from app.replay.types import Fidelity, Missing, OnMissing, TestCase
 from app.values.structs import convert, decode
 
 

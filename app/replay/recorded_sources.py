@@ -2,10 +2,10 @@
 
 from threading import Lock
 
+from app.replay.case_types import TestCase
 from app.replay.text_reader import TextReader
 from app.replay.texts.sources import Sources
 from app.replay.texts.value_forms import Forms
-from app.replay.types import TestCase
 
 
 class RecordedSources:

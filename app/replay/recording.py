@@ -11,6 +11,7 @@ from msgspec import structs
 
 from app.chat import ToolCall
 from app.replay.call_arguments import arguments_of
+from app.replay.case_types import CaseStep, CaseTurn, CheckedCall, RemovedCall
 from app.replay.checks import Checker
 from app.replay.effects import Tool
 from app.replay.failures import reports_failure
@@ -19,7 +20,6 @@ from app.replay.matching import Matching, indexes_of, lowest_bit
 from app.replay.result_types import AnsweredBy, ProducedCall
 from app.replay.stored_replies import StoredReplies, StoredReply
 from app.replay.tool_names import is_thought
-from app.replay.types import CaseStep, CaseTurn, CheckedCall, RemovedCall
 from app.values.budget import OverBudget
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from threading import Lock
 
+from app.replay.case_types import TestCase, ToolRules
 from app.replay.effects import Tool, resolve
 from app.replay.faults import FaultGuard, TurnFaults
 from app.replay.ports import Ports
@@ -15,7 +16,6 @@ from app.replay.recording import CallKey, RecordedCalls
 from app.replay.result_types import StopReason, ViolationKind
 from app.replay.text_reader import TextReader
 from app.replay.texts.background import TextBackground
-from app.replay.types import TestCase, ToolRules
 
 
 class StopTurn(Exception):

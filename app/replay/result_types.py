@@ -8,10 +8,10 @@ import msgspec
 from msgspec import UNSET
 
 from app.chat import Tokens
+from app.replay.case_types import DeclaredEffect, Effect, Fidelity
 from app.replay.effects import EffectFrom
 from app.replay.judge_types import JudgeFinding
 from app.replay.texts.facts import Facts
-from app.replay.types import DeclaredEffect, Effect, Fidelity
 
 StepKind = Literal["tool_call", "answer"]
 ComparisonResult = Literal["passed", "failed", "needs_review"]

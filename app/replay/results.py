@@ -15,6 +15,7 @@ from msgspec import structs
 
 from app.chat import Tokens
 from app.errors import Invalid
+from app.replay.case_types import CaseTurn, Fidelity, TestCase
 from app.replay.effects import Tool
 from app.replay.fidelity import void_reason
 from app.replay.result_types import (
@@ -28,7 +29,6 @@ from app.replay.result_types import (
     TurnResult,
     Violation,
 )
-from app.replay.types import CaseTurn, Fidelity, TestCase
 from app.replay.verdicts import not_run
 from app.replay.violations import first_of_each_tool
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from app.replay.arguments import CallRules
+from app.replay.case_types import CheckedCall, Effect, StringKind
 from app.replay.effects import Tool
 from app.replay.json_differences import ignored_paths
 from app.replay.matcher_places import RankedMatchers, ranked
 from app.replay.matchers import parse_matchers
-from app.replay.types import CheckedCall, Effect, StringKind
 from app.values.budget import WorkBudget
 from app.values.json_pointer import PointerTree, parse_pointer
 from app.values.unicode import nfc

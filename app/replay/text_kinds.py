@@ -10,8 +10,8 @@ from itertools import islice
 from typing import Any
 from unicodedata import category
 
+from app.replay.case_types import Effect, StringKind
 from app.replay.tables import TABLES, words
-from app.replay.types import Effect, StringKind
 from app.values.json_pointer import format_pointer
 
 SEVERAL_WORDS = 2

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from app.chat import Answer, Message, Tokens, ToolCall
 from app.errors import ProviderError
 from app.replay.answers import folded
+from app.replay.case_types import OnMissing
 from app.replay.checks import Checker
 from app.replay.comparison import Assertion
 from app.replay.conversation import earlier_messages, result_text
@@ -39,7 +40,6 @@ from app.replay.result_types import (
 )
 from app.replay.results import unplayed
 from app.replay.texts.sources import Sources
-from app.replay.types import OnMissing
 from app.replay.unconfirmed_reads import Unconfirmed, may_read, unconfirmed
 from app.replay.verdicts import PairedTurn, verdicts
 from app.replay.violations import Attempt, lost_tools, violations_of_turn

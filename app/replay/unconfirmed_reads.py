@@ -15,10 +15,10 @@ from msgspec.structs import replace
 
 from app.replay.call_arguments import arguments_of
 from app.replay.call_effects import call_reads
+from app.replay.case_types import CaseStep, DeclaredEffect
 from app.replay.effects import Tool
 from app.replay.matching import Pairs
 from app.replay.result_types import StepVerdict
-from app.replay.types import CaseStep, DeclaredEffect
 from app.replay.violations import Attempt
 from app.replay.wording import shown_json
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from app.replay.case_types import Effect
 from app.replay.json_differences import equal
 from app.replay.scalar_forms import joined_form
 from app.replay.tables import TABLES
 from app.replay.text_kinds import AROUND_WORDS, EAST_ASIAN
 from app.replay.texts.value_kinds import plainly
 from app.replay.texts.words import TITLES
-from app.replay.types import Effect
 from app.values.budget import WorkBudget
 from app.values.storable import decode_json
 from app.values.unicode import nfkc, without_accents

@@ -11,6 +11,7 @@ from msgspec import structs, to_builtins
 
 from app.replay.answers import expected_answer
 from app.replay.call_arguments import arguments_of
+from app.replay.case_types import CaseStep
 from app.replay.checks import Checker
 from app.replay.comparison import Assertion, Comparison, OpenTexts
 from app.replay.fingerprints import json_of
@@ -19,7 +20,6 @@ from app.replay.matching import Pairs
 from app.replay.recording import CallKey, arguments_key
 from app.replay.result_types import ProducedCall, ProducedStep, StepVerdict
 from app.replay.texts.facts import Facts
-from app.replay.types import CaseStep
 from app.replay.wording import shown_json
 from app.values.budget import OverBudget
 

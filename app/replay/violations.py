@@ -8,11 +8,11 @@ from reprise_formats.replay_words import EFFECTS
 
 from app.chat import ToolCall
 from app.replay.call_arguments import arguments_of
+from app.replay.case_types import CaseStep, Order
 from app.replay.effects import Tool
 from app.replay.matching import first_accepted, lowest_bit
 from app.replay.result_types import AnsweredBy, Violation, ViolationKind
 from app.replay.secret_reads import reads_secret
-from app.replay.types import CaseStep, Order
 from app.replay.wording import shown_json
 
 # Returns how the arguments of an attempt differ from those of a step, by their indexes.

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, get_args
 
 from marshmallow import ValidationError, fields, post_load, validate
 
-from app.replay import types
+from app.replay import case_types
 from app.replay.case_limits import CASE_MATCHERS_MAX, MATCHERS_MAX, STEPS_MAX, TOOLS_MAX, TURNS_MAX
 from app.replay.cases import WrittenTurn
 from app.replay.corrections import CORRECTIONS_MAX
@@ -71,7 +71,7 @@ PATTERNS = (
     "steps together to compile: an instruction is one, a class is 250."
 )
 MATCHERS = {"type": "object", "maxProperties": MATCHERS_MAX, "description": PATTERNS}
-# `app.replay.types` has the other rules for these fields.
+# `app.replay.case_types` has the other rules for these fields.
 CHECK = {"type": "object", "properties": {"arguments": {"anyOf": [{"type": "string"}, MATCHERS]}}, "maxProperties": 5}
 STEP_CHANGE = {
     "type": "object",
@@ -106,7 +106,7 @@ RULES = {
         "kinds": {
             "type": ["object", "null"],
             "maxProperties": MATCHERS_MAX,
-            "additionalProperties": {"enum": [*get_args(types.StringKind)]},
+            "additionalProperties": {"enum": [*get_args(case_types.StringKind)]},
         },
     },
     "maxProperties": 12,
@@ -137,13 +137,13 @@ class CaseChangeSchema(StrictSchema):
     corrections = CaseField(
         {"type": "array", "items": CORRECTION}, maximum=CORRECTIONS_MAX, validate=check_values, allow_none=False
     )
-    order = _one_of(types.Order)
-    history = _one_of(types.History)
-    on_missing = _one_of(types.OnMissing, attribute="onMissing")
-    judge = _one_of(types.Judging)
+    order = _one_of(case_types.Order)
+    history = _one_of(case_types.History)
+    on_missing = _one_of(case_types.OnMissing, attribute="onMissing")
+    judge = _one_of(case_types.Judging)
     tools = CaseField({"type": "object", "additionalProperties": RULES}, maximum=TOOLS_MAX, validate=check_values)
     included_turns = CaseField({"type": "integer", "minimum": 1}, attribute="includedTurns")
-    assertion_type = CaseField({"enum": [*get_args(types.AssertionType), None]}, attribute="assertionType")
+    assertion_type = CaseField({"enum": [*get_args(case_types.AssertionType), None]}, attribute="assertionType")
     assertion_value = Text(attribute="assertionValue", allow_none=True)
     accept_partial = StrictBoolean(attribute="acceptPartial")
     variants = CaseField(
@@ -193,14 +193,14 @@ class ImportSchema(StrictSchema):
 
 
 # Before the document, which has turns: an answer gets its name where it is made first.
-CaseTurn = answer_of(types.CaseTurn, "TestCaseTurn")
-CaseDocument = answer_of(types.TestCase, "TestCaseDocument")
+CaseTurn = answer_of(case_types.CaseTurn, "TestCaseTurn")
+CaseDocument = answer_of(case_types.TestCase, "TestCaseDocument")
 
 
 class ProposedEffect(AnswerSchema):
     """What a model proposes for a tool with an unknown effect. It changes nothing until a person sets the effect."""
 
-    effect = choice(*get_args(types.DeclaredEffect))
+    effect = choice(*get_args(case_types.DeclaredEffect))
     reason = text()
     model = text()
 
@@ -208,24 +208,24 @@ class ProposedEffect(AnswerSchema):
 class ToolSettings(AnswerSchema):
     """The rules of a tool, including defaults."""
 
-    effect = choice(*get_args(types.DeclaredEffect))
+    effect = choice(*get_args(case_types.DeclaredEffect))
     effect_from = choice(*get_args(EffectFrom))
     proposed_effect = one(ProposedEffect, allow_none=True)
-    extra = choice(*get_args(types.Permission), allow_none=True)
+    extra = choice(*get_args(case_types.Permission), allow_none=True)
     max_calls = integer(allow_none=True)
     never = boolean()
-    lost = choice(*get_args(types.Permission))
-    on_missing = choice(*get_args(types.OnMissing), allow_none=True)
+    lost = choice(*get_args(case_types.Permission))
+    on_missing = choice(*get_args(case_types.OnMissing), allow_none=True)
     result = anything(allow_none=True)
     arguments = mapping(anything())
-    kinds = mapping(choice(*get_args(types.StringKind)))
+    kinds = mapping(choice(*get_args(case_types.StringKind)))
     idempotent = boolean()
 
 
 class ShownDocument(CaseDocument):  # type: ignore[misc, valid-type]
     accept_partial = boolean()
-    basis = choice(*get_args(types.Basis))
-    fidelity = one(answer_of(types.Fidelity))
+    basis = choice(*get_args(case_types.Basis))
+    fidelity = one(answer_of(case_types.Fidelity))
     tools = mapping(one(ToolSettings))
     variants = many(answer_of(Variant))
 

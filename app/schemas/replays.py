@@ -11,10 +11,10 @@ from marshmallow import ValidationError, fields, validate, validates_schema
 from app import chat
 from app.models.program_replays import ToolsMode
 from app.models.replays import STATUSES, ReplayRow
-from app.replay import result_types, types
+from app.replay import case_types, result_types
+from app.replay.case_types import Judging
 from app.replay.fault_types import FAULTS_MAX, VARIANT_NAME_MAX, Fault
 from app.replay.result_types import StepResult, StopReason
-from app.replay.types import Judging
 from app.schemas.answer import (
     AnswerSchema,
     answer_of,
@@ -226,7 +226,7 @@ class Replay(ReplaySummary):
     tools = mapping(one(answer_of(result_types.ToolEffect)), get=_of_result("tools", {}))
     offered_from = choice("prompt", "recording", "calls", get=_of_result("offeredFrom", "prompt"))
     void = text(allow_none=True, get=_of_result("void"))
-    fidelity = one(answer_of(types.Fidelity), get=_of_result("fidelity", COMPLETE))
+    fidelity = one(answer_of(case_types.Fidelity), get=_of_result("fidelity", COMPLETE))
     accepted_partial = boolean(get=_of_result("acceptedPartial", False))
     judge_tokens = one(Tokens, get=_of_result("judgeTokens", NO_TOKENS))
 

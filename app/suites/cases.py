@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from app.replay.types import TestCase
+from app.replay.case_types import TestCase
 from app.sessions.facts import cut_name
 from app.suites.fingerprints import EDITION, CalledTool, Fingerprint, dump, make
 from app.suites.refusals import is_refusal

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from msgspec.structs import replace as changed
 
-from app.replay.types import ToolRules
+from app.replay.case_types import ToolRules
 from tests.gate.changes import (
     Scenes,
     given,

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from app.otlp.decode import decode
 from app.otlp.span import Span
+from app.replay.case_types import TestCase
 from app.replay.cases import case_from_turns
-from app.replay.types import TestCase
 from app.sessions.build import build_session
 from tests.gate.built import BUILT, exported
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace as changed
 
-from app.replay.types import ToolRules
+from app.replay.case_types import ToolRules
 from tests.gate.scenes import Call, Round, Scene, calls_of
 
 WORDED_KEYS = frozenset(("query", "body", "message", "reason", "note", "subject", "summary"))

@@ -13,8 +13,8 @@ import orjson
 from app.audit.probes import Labelled, ProbedCase
 from app.chat import ToolDefinition
 from app.errors import Invalid
+from app.replay.case_types import DeclaredEffect, TestCase
 from app.replay.effects import tools_of
-from app.replay.types import DeclaredEffect, TestCase
 from tests.gate.built import BUILT, exported
 from tests.gate.cases import RECORDINGS, case_of
 from tests.gate.conversations import CONVERSATIONS, Call, Conversation, Turn

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from app.chat import Answer, Message, ToolDefinition
+from app.replay.case_types import DeclaredEffect
 from app.replay.effect_proposals import propose_effects, unknown_tools
-from app.replay.types import DeclaredEffect
 from tests.gate.heldout import Source
 
 HERE = Path(__file__).parent / "effects"

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from app.audit.probes import Probe, draw_probes
+from app.replay.case_types import CheckedCall
 from app.replay.checks import Checker
 from app.replay.conversation import recorded_past, result_text
 from app.replay.effects import tools_of
@@ -24,7 +25,6 @@ from app.replay.result_types import ProducedCall
 from app.replay.rubric import RUBRIC_ID, instruction
 from app.replay.texts.facts import compare_facts
 from app.replay.texts.sources import Sources
-from app.replay.types import CheckedCall
 from tests.gate.heldout import Source, sources
 
 SEED = "readers"

@@ -9,11 +9,11 @@ from itertools import groupby
 from typing import Any
 
 from app.chat import Answer, Message, ToolCall, ToolDefinition
+from app.replay.case_types import CaseTurn, CheckedAnswer, CheckedCall, TestCase
 from app.replay.effects import Tool, tools_of
 from app.replay.engine import replay
 from app.replay.ports import Ports
 from app.replay.result_types import ReplayResult
-from app.replay.types import CaseTurn, CheckedAnswer, CheckedCall, TestCase
 from tests.unit.replay.fakes import FakeDraft, FakeJudge
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
+from app.replay.case_types import AnswerCheck, Check, CheckedAnswer
 from app.replay.checks import Checker
 from app.replay.result_types import ComparisonResult, ProducedAnswer
 from app.replay.texts.sources import Sources
-from app.replay.types import AnswerCheck, Check, CheckedAnswer
 from tests.gate.pairs import lines_of
 
 # Answers of the same meaning that `facts` fails, and of how many; answers of another meaning that it passes.

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from app.replay.case_types import CheckedCall
 from app.replay.checks import Checker
 from app.replay.effects import Tool, tools_of
 from app.replay.result_types import ProducedCall
 from app.replay.texts.sources import Sources
-from app.replay.types import CheckedCall
 from app.values.json import json_text
 from tests.gate.argument_forms import EQUAL, FORMS, Form, rewritten, with_decomposed_keys
 from tests.gate.heldout import Source, sources

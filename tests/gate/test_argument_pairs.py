@@ -11,11 +11,11 @@ import orjson
 import pytest
 
 from app.chat import ToolDefinition
+from app.replay.case_types import CheckedCall, ToolRules
 from app.replay.checks import Checker
 from app.replay.effects import Tool, resolve
 from app.replay.result_types import ProducedCall
 from app.replay.texts.sources import Sources
-from app.replay.types import CheckedCall, ToolRules
 from tests.support.documents import read_document
 
 HALVES = {True: "looked at", False: "not looked at"}

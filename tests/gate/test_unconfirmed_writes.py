@@ -11,9 +11,9 @@ import orjson
 import pytest
 
 from app.replay.call_effects import call_reads
+from app.replay.case_types import DeclaredEffect
 from app.replay.engine import replay
 from app.replay.ports import Ports
-from app.replay.types import DeclaredEffect
 from tests.gate import bad_writes
 from tests.gate.changes import Scenes
 from tests.gate.heldout import Source, read_source

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from app.replay.arguments import CallRules, compare_arguments
+from app.replay.case_types import ToolRules
 from app.replay.effects import resolve
 from app.replay.matcher_places import ranked
 from app.replay.texts.sources import Sources
 from app.replay.tool_names import effect_of_name
-from app.replay.types import ToolRules
 
 # Statements of a write that do the same.
 SAME_STATEMENTS = [

@@ -38,6 +38,7 @@ from app.providers.failures import ProviderFailure
 from app.providers.openai_answers import OpenAIDecoder
 from app.rendering.render import Placeholder, PlaceholderValue, render, to_xml
 from app.replay import documents, shell_commands, text_kinds
+from app.replay.case_types import CaseTurn, Check, CheckedAnswer, CheckedCall, TestCase
 from app.replay.cases import load_case, shown_document
 from app.replay.checks import Checker
 from app.replay.code_forms import code_note
@@ -53,7 +54,6 @@ from app.replay.sql_statements import sql_reads
 from app.replay.text_kinds import kind_of
 from app.replay.text_reader import TextReader
 from app.replay.texts.sources import Sources
-from app.replay.types import CaseTurn, Check, CheckedAnswer, CheckedCall, TestCase
 from app.schemas.csv_lines import csv_lines
 from app.search.query import parse
 from app.sessions.agents import recorded_agent

@@ -10,9 +10,9 @@ from sqlalchemy import Connection
 from app.audit.probes import Labelled
 from app.models import replays
 from app.models.replays import ReplayFilter
+from app.replay.case_types import TestCase
 from app.replay.documents import load
 from app.replay.result_types import ReplayResult
-from app.replay.types import TestCase
 
 REPLAYS_READ = 500  # newest replays of a prompt
 REVIEWED_MAX = 50  # of them with verdicts of people

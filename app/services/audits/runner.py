@@ -25,10 +25,10 @@ from app.models.case_snapshots import PlayedCase
 from app.models.judge_audits import AuditWork, JudgeAuditRow
 from app.models.language_models import LanguageModel
 from app.providers.types import ProviderPort
+from app.replay.case_types import TestCase
 from app.replay.cases import load_case
 from app.replay.open_steps import JUDGE_FAILED
 from app.replay.ports import JudgePort, Ports
-from app.replay.types import TestCase
 from app.services.audits.claims import ATTEMPTS_MAX, AUDIT_WORK, INTERRUPTED
 from app.services.audits.labels import labels_of
 from app.services.audits.progress import AuditProgress, CostLimit

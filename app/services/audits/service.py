@@ -23,8 +23,8 @@ from app.models.language_models import LanguageModel
 from app.models.prompts import PromptHead
 from app.models.queries import insert_row
 from app.pagination import ListPage, page_by_id
+from app.replay.case_types import Judging
 from app.replay.rubric import RUBRIC_ID
-from app.replay.types import Judging
 from app.services.audits.claims import AUDIT_WORK, CANCELLED
 from app.services.prompts.reader import PromptReader
 from app.services.replays.candidates import CandidateContent, CandidateReader

@@ -25,7 +25,7 @@ from app.models.experiments import ExperimentRow
 from app.models.language_models import LanguageModel
 from app.models.queries import insert_row
 from app.pagination import ListPage, json_size, page_by_size
-from app.replay.types import Judging
+from app.replay.case_types import Judging
 from app.search.words import word_set
 from app.services.experiments.advance import ExperimentAdvancer
 from app.services.experiments.guard_plan import (

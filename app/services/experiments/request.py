@@ -10,7 +10,7 @@ from app.audit.figures import MIN_CAUGHT
 from app.errors import Invalid
 from app.experiments.statistics import DETECT, default_most, default_repeats
 from app.experiments.types import MIN_SIGHTED, smallest_pass_rate
-from app.replay.types import Judging
+from app.replay.case_types import Judging
 from app.services.experiments.plan import Parameters, Repeats
 from app.services.experiments.replayed_experiment import REPLAYS_MAX
 from app.services.replays.candidates import DRAFT, Candidate, External

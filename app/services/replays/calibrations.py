@@ -23,10 +23,10 @@ from app.models.cases import TestCaseRow
 from app.models.queries import insert_row
 from app.models.replays import ReplayRow
 from app.replay.calibration import Calibration, calibrate, rates
+from app.replay.case_types import Judging
 from app.replay.cases import load_case
 from app.replay.documents import dump, load
 from app.replay.result_types import ReplayResult
-from app.replay.types import Judging
 from app.services.replays.candidates import CandidateReader
 from app.services.replays.case_store import require_case
 from app.services.replays.cases import TestCaseService

@@ -17,8 +17,8 @@ from app.models.audit_log import Action, Actor
 from app.models.cases import TestCaseRow
 from app.models.prompts import PromptHead
 from app.models.suites import lock_suites
+from app.replay.case_types import TestCase
 from app.replay.cases import load_case
-from app.replay.types import TestCase
 from app.services.replays.stored_cases import columns
 from app.timestamps import Now
 

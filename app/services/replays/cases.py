@@ -28,13 +28,13 @@ from app.rendering.render import render
 from app.replay import calibration
 from app.replay.accepting import StepOutcome, accept_step, accept_steps
 from app.replay.case_limits import SPANS_MAX, TURNS_MAX, fitting_turns, require_small_enough
+from app.replay.case_types import AssertionType, TestCase
 from app.replay.cases import case_by_hand, case_from_turns, load_case, shown_document
 from app.replay.changes import CaseChanges, change_case
 from app.replay.documents import dump, load
 from app.replay.effects import defined_tools, require_usable, tools_of
 from app.replay.excerpts import only_turn
 from app.replay.session_pieces import is_piece
-from app.replay.types import AssertionType, TestCase
 from app.services.prompts.content import PromptContent, parse_config
 from app.services.prompts.reader import PromptReader
 from app.services.replays.case_commands import CaseChange, WrittenCase

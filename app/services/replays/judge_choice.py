@@ -10,8 +10,8 @@ from sqlalchemy import Connection
 
 from app.errors import Invalid, ProviderError
 from app.models.language_models import LanguageModel
+from app.replay.case_types import Judging
 from app.replay.cases import load_case, needs_judge
-from app.replay.types import Judging
 from app.services.language_models.credentials import CredentialService
 from app.services.language_models.service import ModelService
 from app.services.replays.candidates import CandidateContent

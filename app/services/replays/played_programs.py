@@ -13,10 +13,10 @@ from app.errors import Conflict, require
 from app.models import program_replays, replays
 from app.models.program_replays import PLAYED_BY_PROGRAM, ProgramReplay
 from app.models.replays import ReplayRow
+from app.replay.case_types import DeclaredEffect, TestCase
 from app.replay.engine import PlayedConversation
 from app.replay.program_transcript import ProgramDraft, is_void
 from app.replay.stored_replies import StoredReplies
-from app.replay.types import DeclaredEffect, TestCase
 from app.services.replays.memory import PER_BYTE, CaseSizes
 from app.services.replays.preparation import Preparation, Prepared, PreparedCase
 from app.services.replays.program_memory import PER_MARK, PER_TRANSCRIPT_BYTE

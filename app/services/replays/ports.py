@@ -21,10 +21,10 @@ from app.providers.decoding import TOKENS_MAX
 from app.providers.failures import ProviderFailure
 from app.providers.types import Credential, ModelConfig, ModelRequest, ProviderPort
 from app.rendering.render import render
+from app.replay.case_types import TestCase
 from app.replay.judge import ModelJudge
 from app.replay.ports import JudgePort, RenderedDraft
 from app.replay.result_types import TurnResult
-from app.replay.types import TestCase
 from app.services.language_models.credentials import CredentialService
 from app.services.prompts.content import PromptContent, parse_config
 from app.services.replays.budget import Budget

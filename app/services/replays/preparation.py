@@ -16,11 +16,11 @@ from app.models.case_snapshots import PlayedCase
 from app.models.language_models import LanguageModel
 from app.models.prompts import PromptHead
 from app.models.replays import ReplayRow
+from app.replay.case_types import DeclaredEffect, TestCase
 from app.replay.cases import load_case
 from app.replay.effect_proposals import EffectProposal, proposed_effects
 from app.replay.fault_types import Fault
 from app.replay.program_transcript import Transcript, program_case
-from app.replay.types import DeclaredEffect, TestCase
 from app.services.language_models.service import ModelService
 from app.services.prompts.content import content_of_snapshot
 from app.services.prompts.reader import PromptReader

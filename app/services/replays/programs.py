@@ -18,9 +18,9 @@ from app.models import api_keys, audit_log, program_replays, replays
 from app.models.audit_log import SYSTEM, Action, Actor
 from app.models.program_replays import AWAITS_PROGRAM, PLAYED_BY_PROGRAM, ProgramReplay, ToolsMode
 from app.models.replays import ReplayRow, ReplaySetup
+from app.replay.case_types import CaseTurn, Judging
 from app.replay.fault_types import Fault
 from app.replay.program_transcript import OtherCall, ProgramAnswer
-from app.replay.types import CaseTurn, Judging
 from app.services.replays.candidates import Candidate
 from app.services.replays.judge_choice import JudgeChoice
 from app.services.replays.played_programs import PlayedProgram, PlayedPrograms, repeated

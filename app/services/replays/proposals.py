@@ -14,9 +14,9 @@ from app.errors import Invalid
 from app.models.prompts import PromptHead
 from app.otlp.masking import MASK
 from app.replay.case_limits import SPANS_MAX, STEPS_MAX, TURNS_MAX, fitting_turns
+from app.replay.case_types import Fidelity, Missing, TestCase
 from app.replay.cases import shown_document
 from app.replay.fidelity import MISSING_MAX
-from app.replay.types import Fidelity, Missing, TestCase
 from app.services.replays.mistake_signs import MistakeSign
 from app.services.sessions import reading
 from app.sessions.types import Turn

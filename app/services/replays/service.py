@@ -22,11 +22,11 @@ from app.models.replays import ReplayFilter, ReplayRow, ReplaySetup
 from app.pagination import ListPage, json_size, page_by_size
 from app.replay import documents, results
 from app.replay.accepting import StepOutcome, is_acceptable
+from app.replay.case_types import Judging
 from app.replay.cases import load_case
 from app.replay.fault_types import Fault
 from app.replay.faults import require_faults
 from app.replay.result_types import ReplayResult, StepVerdict
-from app.replay.types import Judging
 from app.services.language_models.credentials import CredentialService
 from app.services.language_models.service import ModelService
 from app.services.prompts.reader import PromptReader

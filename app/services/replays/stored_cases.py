@@ -7,8 +7,8 @@ from typing import Any
 import orjson
 
 from app.errors import Invalid
+from app.replay.case_types import TestCase
 from app.replay.documents import dump
-from app.replay.types import TestCase
 from app.services.replays.frozen import fingerprint_of
 from app.suites.cases import features_of
 

@@ -21,13 +21,13 @@ from app.models.turns import TurnRow
 from app.otlp.evaluations import COMMENT_MAX
 from app.prices.book import NO_PRICES
 from app.providers.types import ProviderPort
+from app.replay.case_types import Check, CheckedAnswer
 from app.replay.checks import Checker
 from app.replay.comparison import TOO_LONG
 from app.replay.judge_types import JudgedTurn, OpenStep
 from app.replay.result_types import ProducedAnswer
 from app.replay.text_reader import COMPARISON_STEPS_MAX, TextReader
 from app.replay.texts.sources import Sources
-from app.replay.types import Check, CheckedAnswer
 from app.services.accounts.owners import Owners
 from app.services.language_models.credentials import CredentialService
 from app.services.language_models.service import ModelService

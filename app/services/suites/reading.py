@@ -18,8 +18,8 @@ from app.chat import ToolDefinition
 from app.database.transactions import Database
 from app.models import session_samples
 from app.models.session_samples import SampleRow
+from app.replay.case_types import ToolRules
 from app.replay.effects import resolve
-from app.replay.types import ToolRules
 from app.services.replays.mistake_signs import LOW_SCORE
 from app.services.sessions.reading import LargeReads
 from app.suites.features import Effects, ScoredFingerprint

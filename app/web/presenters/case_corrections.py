@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from app.errors import Invalid
-from app.replay.types import CaseStep, TestCase
+from app.replay.case_types import CaseStep, TestCase
 from app.values.storable import decode_json
 from app.web.filters import pretty
 from app.web.forms import Form

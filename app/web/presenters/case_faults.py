@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.errors import Invalid
-from app.replay.types import TestCase
+from app.replay.case_types import TestCase
 from app.web.forms import Form
 
 _COLUMNS = ("tool", "call", "kind", "message")

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from app.replay.case_types import CaseStep, TestCase
 from app.replay.effects import Tool
-from app.replay.types import CaseStep, TestCase
 from app.web.filters import indented, pretty
 from app.web.forms import Form
 from app.web.presenters.case_faults import FaultFields, faults_of, faults_sent

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from app.chat import ToolDefinition
 from app.errors import Invalid
+from app.replay.case_types import TestCase, ToolRules
 from app.replay.effects import Tool, resolve, tools_of
-from app.replay.types import TestCase, ToolRules
 from app.values.storable import decode_json
 from app.web import labels
 from app.web.forms import Form

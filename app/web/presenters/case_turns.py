@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from app.replay.types import CaseStep, CaseTurn, TestCase
+from app.replay.case_types import CaseStep, CaseTurn, TestCase
 from app.web.filters import pretty
 from app.web.forms import Form
 

@@ -11,8 +11,8 @@ from reprise_formats.formats import short
 
 from app.models.replays import Outcome, ReplayRow
 from app.replay.accepting import StepOutcome, is_acceptable, is_expected
+from app.replay.case_types import TestCase
 from app.replay.edited_steps import EditedSteps
-from app.replay.types import TestCase
 from app.web.filters import pretty
 from app.web.presenters.diffs import DiffBudget, DiffRow, diff_json, diff_rows
 from app.web.presenters.replay_findings import ShownFinding, shown_findings

@@ -14,10 +14,10 @@ from app.models.organizations import Role
 from app.models.prompts import PromptHead
 from app.models.replays import ReplayFilter
 from app.replay.case_limits import SPANS_MAX
+from app.replay.case_types import TestCase
 from app.replay.cases import load_case
 from app.replay.changes import change_case
 from app.replay.effects import tools_of
-from app.replay.types import TestCase
 from app.schemas.base import load
 from app.schemas.cases import CaseChangeSchema
 from app.services.replays.proposals import CaseProposal

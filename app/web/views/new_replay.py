@@ -7,8 +7,8 @@ from typing import Any
 from app.errors import Invalid
 from app.http.access import ByRole
 from app.models.organizations import Role
+from app.replay.case_types import CheckedCall
 from app.replay.cases import load_case
-from app.replay.types import CheckedCall
 from app.schemas.base import load
 from app.schemas.replays import StartWithFaultsSchema
 from app.web import labels

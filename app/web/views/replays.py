@@ -11,7 +11,7 @@ from reprise_formats.formats import plural
 from app.http.access import ByRole
 from app.models.organizations import Role
 from app.models.replays import ReplayRow
-from app.replay.types import TestCase
+from app.replay.case_types import TestCase
 from app.schemas.base import load
 from app.schemas.replays import VerdictSchema
 from app.services.replays.history import BatchEntry

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from app.replay.case_types import TestCase
 from app.replay.changes import change_case
-from app.replay.types import TestCase
 from app.services.replays import cases as service
 from tests.integration.replays.recording import HOT, make_case, prompt, record
 from tests.integration.replays.test_accepting_api import batch_of, case_expecting

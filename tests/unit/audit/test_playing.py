@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from app.audit.playing import HISTORY_MAX, play_probe
 from app.audit.probes import Probe
+from app.replay.case_types import CaseTurn, Check, CheckedAnswer, CheckedCall, TestCase
 from app.replay.ports import Ports
-from app.replay.types import CaseTurn, Check, CheckedAnswer, CheckedCall, TestCase
 from app.sessions.types import EarlierMessage
 from tests.unit.replay.fakes import FakeDraft, FakeJudge
 

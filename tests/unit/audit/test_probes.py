@@ -19,9 +19,9 @@ from app.audit.probes import (
     probed_steps_of,
 )
 from app.chat import ToolDefinition
+from app.replay.case_types import CaseTurn, Check, CheckedAnswer, CheckedCall, TestCase, ToolRules
 from app.replay.judge_types import JudgeVerdict
 from app.replay.ports import Ports
-from app.replay.types import CaseTurn, Check, CheckedAnswer, CheckedCall, TestCase, ToolRules
 from app.values.budget import WorkBudget
 from tests.unit.audit.probed_texts import SENTENCES
 from tests.unit.replay.fakes import FakeDraft, FakeJudge

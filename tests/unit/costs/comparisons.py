@@ -10,6 +10,7 @@ from app.replay.answers import Answers
 from app.replay.argument_notes import ArgumentNotes
 from app.replay.arguments import CallRules, compare_arguments
 from app.replay.call_effects import call_reads
+from app.replay.case_types import Check, CheckedAnswer, StringKind
 from app.replay.checks import Checker
 from app.replay.code_forms import code_note
 from app.replay.loosening import Evidence, Loosening
@@ -28,7 +29,6 @@ from app.replay.texts.scalars import letters
 from app.replay.texts.sources import Sources
 from app.replay.times_of_day import clock_of
 from app.replay.tool_names import effect_of_name
-from app.replay.types import Check, CheckedAnswer, StringKind
 from app.replay.value_notes import list_note, text_note
 from app.values.budget import UNLIMITED
 from app.values.json_pointer import PointerTree, parse_pointer

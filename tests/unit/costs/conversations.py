@@ -14,6 +14,7 @@ from app.chat import Answer, Message, ToolCall, ToolDefinition
 from app.errors import Invalid, ProviderError
 from app.replay.attempt_sources import AttemptSources
 from app.replay.calibration import Proposal, accept_proposals, calibrate, can_fail
+from app.replay.case_types import Fidelity, Missing, TestCase
 from app.replay.cases import require_playable
 from app.replay.changes import change_case
 from app.replay.checks import Checker
@@ -32,7 +33,6 @@ from app.replay.result_types import ProducedAnswer, ProducedCall
 from app.replay.results import unplayed, void_result
 from app.replay.text_reader import TextReader
 from app.replay.texts.sources import Sources
-from app.replay.types import Fidelity, Missing, TestCase
 from app.replay.verdicts import PairedTurn, verdicts
 from app.sessions.types import EarlierMessage
 from app.values.budget import WorkBudget

@@ -16,6 +16,7 @@ from app.errors import Conflict, Invalid
 from app.replay.accepting import StepOutcome, accept_steps, acceptable_steps
 from app.replay.calibration import accept_proposals, calibrate
 from app.replay.case_limits import fitting_turns, require_small_enough
+from app.replay.case_types import CaseFile, Fidelity, Missing, RemovedCall, TestCase, ToolRules
 from app.replay.cases import load_case, needs_judge, shown_document
 from app.replay.conversation import recorded_past
 from app.replay.documents import dump
@@ -26,7 +27,6 @@ from app.replay.judge_types import JudgedTurn, StepJudgement, TurnJudgement
 from app.replay.program_transcript import is_void, program_case
 from app.replay.result_types import ReplayResult
 from app.replay.results import agreement, answers_digest, step_at, with_verdict
-from app.replay.types import CaseFile, Fidelity, Missing, RemovedCall, TestCase, ToolRules
 from app.replay.verdict_digests import MessageDigests, TurnDigests
 from app.sessions.types import EarlierMessage
 from app.values.budget import WorkBudget

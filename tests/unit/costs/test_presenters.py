@@ -12,9 +12,9 @@ from msgspec.structs import replace as replace_fields
 
 from app.errors import Invalid
 from app.models.scores import ScoreRow
+from app.replay.case_types import TestCase, ToolRules
 from app.replay.effects import tools_of
 from app.replay.fault_types import Fault, Variant
-from app.replay.types import TestCase, ToolRules
 from app.services.sessions.service import Session
 from app.sessions.facts import TurnFacts
 from app.sessions.types import Step, Turn

@@ -16,6 +16,7 @@ from app.audit.probes import Probe, ProbedCase, draw_probes
 from app.audit.staleness import changed_cases
 from app.chat import Answer, Message, ToolCall, ToolDefinition
 from app.replay.call_effects import call_reads
+from app.replay.case_types import Fidelity, Missing, TestCase, ToolRules
 from app.replay.cases import WrittenTurn, case_by_hand, case_from_turns, load_case
 from app.replay.changes import change_case
 from app.replay.derived_tools import derived_definitions
@@ -35,7 +36,6 @@ from app.replay.session_pieces import is_piece
 from app.replay.shell_commands import acting_part, command_reads
 from app.replay.sql_statements import sql_reads
 from app.replay.stored_replies import StoredReplies
-from app.replay.types import Fidelity, Missing, TestCase, ToolRules
 from app.replay.verdict_digests import MessageDigests, TurnDigests
 from app.sessions.build import build_session
 from app.sessions.types import Step, Turn

@@ -14,8 +14,8 @@ from reprise_formats.replay_words import VIOLATIONS
 
 from app.process.application import build_app
 from app.process.bootstrap import bootstrap
+from app.replay.case_types import AnswerCheck, ArgumentsCheck, History, OnMissing, Order
 from app.replay.result_types import ViolationKind
-from app.replay.types import AnswerCheck, ArgumentsCheck, History, OnMissing, Order
 from tests.support.world import settings_for
 
 DOCS = Path(__file__).parents[3] / "docs"

@@ -9,6 +9,7 @@ from typing import Any
 
 from app.chat import Answer, Message, Tokens, ToolCall, ToolDefinition
 from app.replay import pairing
+from app.replay.case_types import CaseStep, CaseTurn, Check, CheckedAnswer, CheckedCall, Order, TestCase, ToolRules
 from app.replay.checks import Checker, Comparison
 from app.replay.effects import resolve
 from app.replay.judge_types import JudgedTurn, JudgeFinding, JudgeVerdict, OpenStep, StepJudgement, TurnJudgement
@@ -16,7 +17,6 @@ from app.replay.ports import Ports, RenderedDraft, Simulation
 from app.replay.recording import RecordedCalls, Recording
 from app.replay.result_types import ProducedStep
 from app.replay.texts.sources import Sources
-from app.replay.types import CaseStep, CaseTurn, Check, CheckedAnswer, CheckedCall, Order, TestCase, ToolRules
 
 
 @dataclass

@@ -6,7 +6,7 @@ import pytest
 
 from app.errors import Invalid
 from app.replay.accepting import StepOutcome, accept_step, accept_steps, acceptable_steps
-from app.replay.types import AnswerCheck, CaseStep, CaseTurn, Check, CheckedAnswer, CheckedCall, TestCase
+from app.replay.case_types import AnswerCheck, CaseStep, CaseTurn, Check, CheckedAnswer, CheckedCall, TestCase
 
 CALL = CheckedCall(name="look", arguments={"at": 1}, result="seen")
 

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.replay.arguments import ArgumentsComparison, CallRules, compare_arguments
+from app.replay.case_types import Effect, StringKind
 from app.replay.json_differences import equal
 from app.replay.matcher_places import ranked
 from app.replay.matchers import Matcher
 from app.replay.texts.sources import Sources
-from app.replay.types import Effect, StringKind
 from app.values.json_pointer import PointerTree, parse_pointer
 
 NO_MATCHERS = ranked({})

@@ -13,6 +13,7 @@ from app.chat import Message
 from app.replay.answers import ELEMENTS_MAX
 from app.replay.arguments import CallRules, compare_arguments
 from app.replay.attempt_sources import AttemptSources
+from app.replay.case_types import Order, TestCase, ToolRules
 from app.replay.checks import Checker
 from app.replay.comparison import TOO_LONG
 from app.replay.engine import replay
@@ -28,7 +29,6 @@ from app.replay.text_kinds import kinds_of
 from app.replay.text_reader import COMPARISON_STEPS_MAX, TextReader
 from app.replay.texts.scalars import letters
 from app.replay.texts.sources import Sources
-from app.replay.types import Order, TestCase, ToolRules
 from app.values.budget import OverBudget, WorkBudget
 from tests.support.growth import work_by_function
 from tests.support.operations import PRIME, calls_of, colliding_numbers, growth_of, numbers_that_collide_by_index

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from app.chat import Answer, Message
 from app.errors import Conflict
 from app.replay.calibration import Calibration, Proposal, accept_proposals, calibrate
+from app.replay.case_types import Check, TestCase, ToolRules
 from app.replay.checks import Checker
 from app.replay.engine import replay
 from app.replay.loosening import Evidence, Loosening
 from app.replay.result_types import ProducedCall, ReplayResult
 from app.replay.text_reader import TextReader
 from app.replay.texts.sources import Sources
-from app.replay.types import Check, TestCase, ToolRules
 from app.values.budget import WorkBudget
 from tests.support.growth import work_by_function
 from tests.unit.replay.fakes import FakeDraft, FakeJudge, FakeModel, answer, call, calls, ports, says, turn

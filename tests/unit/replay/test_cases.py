@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from app.errors import Invalid
+from app.replay.case_types import CaseTurn, Check, CheckedAnswer, CheckedCall, TestCase, ToolRules
 from app.replay.cases import case_by_hand, case_from_turns
 from app.replay.changes import change_case
-from app.replay.types import CaseTurn, Check, CheckedAnswer, CheckedCall, TestCase, ToolRules
 from app.sessions.types import Step, Turn
 from tests.unit.replay.fakes import answer, call, turn
 

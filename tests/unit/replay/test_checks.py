@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from app.errors import Invalid
+from app.replay.case_types import Check
 from app.replay.cases import case_by_hand, case_from_turns
 from app.replay.changes import merge_check
 from app.replay.patterns import NewPatterns
-from app.replay.types import Check
 from app.sessions.types import Step, Turn
 
 

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from app.errors import Invalid
+from app.replay.case_types import History, TestCase
 from app.replay.cases import case_from_turns, load_case
 from app.replay.conversation import recorded_past
 from app.replay.documents import dump
 from app.replay.engine import replay
-from app.replay.types import History, TestCase
 from app.sessions.types import EARLIER_MAX, EarlierMessage, Step, Turn
 from tests.unit.replay.fakes import FakeJudge, answer, ports, says, scripted, turn
 

@@ -9,12 +9,12 @@ import pytest
 
 from app.errors import Invalid
 from app.replay.case_limits import STEPS_MAX
+from app.replay.case_types import RemovedCall, TestCase, ToolRules
 from app.replay.cases import load_case
 from app.replay.changes import change_case
 from app.replay.corrections import CORRECTIONS_MAX
 from app.replay.documents import dump
 from app.replay.engine import replay
-from app.replay.types import RemovedCall, TestCase, ToolRules
 from tests.unit.replay.fakes import answer, call, calls, ports, says, scripted, turn
 
 ORDER = call("get_order", {"id": "A-1"}, {"total": 20})

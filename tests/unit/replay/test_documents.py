@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.errors import Invalid
+from app.replay.case_types import CaseTurn, Check, CheckedAnswer, CheckedCall, TestCase
 from app.replay.cases import load_case
 from app.replay.documents import dump
-from app.replay.types import CaseTurn, Check, CheckedAnswer, CheckedCall, TestCase
 
 texts = st.text(max_size=5)
 values = st.recursive(

@@ -11,6 +11,7 @@ import pytest
 
 from app.chat import Answer, ToolDefinition
 from app.errors import ProviderError
+from app.replay.case_types import CaseTurn, CheckedCall, TestCase, ToolRules
 from app.replay.effect_proposals import (
     CHARACTERS_MAX,
     DESCRIPTION_MAX,
@@ -21,7 +22,6 @@ from app.replay.effect_proposals import (
     unknown_tools,
 )
 from app.replay.effects import tools_of
-from app.replay.types import CaseTurn, CheckedCall, TestCase, ToolRules
 
 NONCE = "f" * 32
 PEEK, REFUND = UnknownTool("stock_orbit", "Shows the stock.", "{}"), UnknownTool("cash_back", "Pays money.", "{}")

@@ -6,9 +6,9 @@ import pytest
 
 from app.chat import ToolDefinition
 from app.errors import Invalid
+from app.replay.case_types import TestCase, ToolRules
 from app.replay.effects import defined_tools, require_usable, resolve, tools_of
 from app.replay.tool_names import effect_of_name
-from app.replay.types import TestCase, ToolRules
 from tests.support.growth import work_by_function
 from tests.unit.replay.fakes import call, turn
 

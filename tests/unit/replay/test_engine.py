@@ -9,11 +9,11 @@ from msgspec.structs import replace
 
 from app.chat import Answer, Message
 from app.errors import ProviderError
+from app.replay.case_types import Order, TestCase, ToolRules
 from app.replay.engine import replay
 from app.replay.judge_types import JudgedTurn, TurnJudgement
 from app.replay.result_types import Drift, ProducedCall, ReplayResult, TurnResult
 from app.replay.stored_replies import StoredReplies
-from app.replay.types import Order, TestCase, ToolRules
 from tests.unit.replay.fakes import (
     FakeDraft,
     FakeJudge,

@@ -15,10 +15,7 @@ from msgspec.structs import replace
 from app.chat import Answer, Message, ToolCall
 from app.errors import ProviderError
 from app.replay.call_arguments import arguments_of
-from app.replay.engine import replay
-from app.replay.json_differences import equal
-from app.replay.result_types import ReplayResult
-from app.replay.types import (
+from app.replay.case_types import (
     CaseStep,
     CaseTurn,
     Check,
@@ -30,6 +27,9 @@ from app.replay.types import (
     Order,
     TestCase,
 )
+from app.replay.engine import replay
+from app.replay.json_differences import equal
+from app.replay.result_types import ReplayResult
 from tests.unit.replay.fakes import FakeModel, Parrot, calls, ports, says
 
 pytestmark = pytest.mark.slow

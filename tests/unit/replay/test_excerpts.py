@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from app.errors import Invalid
+from app.replay.case_types import CaseFile, CaseTurn, Fidelity, Missing, TestCase, ToolRules
 from app.replay.cases import load_case
 from app.replay.documents import dump
 from app.replay.engine import replay
 from app.replay.excerpts import only_turn
 from app.replay.fault_types import Fault, Variant
-from app.replay.types import CaseFile, CaseTurn, Fidelity, Missing, TestCase, ToolRules
 from app.sessions.types import EARLIER_MAX, EarlierMessage
 from tests.unit.replay.fakes import answer, call, ports, says, scripted, turn
 

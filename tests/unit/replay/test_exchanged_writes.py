@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from app.chat import Answer, ToolCall
+from app.replay.case_types import CaseStep, Check, CheckedCall, TestCase, ToolRules
 from app.replay.effects import resolve
 from app.replay.engine import replay
 from app.replay.exchanged_writes import exchanged_writes
 from app.replay.result_types import ReplayResult
-from app.replay.types import CaseStep, Check, CheckedCall, TestCase, ToolRules
 from app.replay.violations import Attempt
 from tests.support.operations import growth_of
 from tests.unit.replay.fakes import FakeJudge, answer, calls, ports, says, scripted, turn

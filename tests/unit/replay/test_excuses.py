@@ -14,13 +14,13 @@ from msgspec import structs
 
 from app.chat import Answer, Tokens, ToolDefinition
 from app.errors import ProviderError
+from app.replay.case_types import CaseStep, RemovedCall, TestCase, ToolRules
 from app.replay.engine import replay
 from app.replay.fault_types import Fault
 from app.replay.judge import ModelJudge
 from app.replay.judge_types import JudgedTurn, JudgeVerdict, OpenStep, StepJudgement, TurnJudgement
 from app.replay.result_types import ReplayResult
 from app.replay.stored_replies import StoredReplies
-from app.replay.types import CaseStep, RemovedCall, TestCase, ToolRules
 from tests.unit.replay.fakes import FakeDraft, FakeJudge, FakeModel, answer, call, calls, ports, says, scripted, turn
 
 ORDERS = [{"id": "A-1", "state": "sent"}, {"id": "A-2", "state": "new"}]

@@ -10,13 +10,13 @@ import pytest
 
 from app.chat import ToolCall
 from app.errors import Invalid
+from app.replay.case_types import CheckedCall, TestCase, ToolRules
 from app.replay.effects import Tool
 from app.replay.engine import replay
 from app.replay.fault_types import Fault
 from app.replay.faults import FaultGuard, TurnFaults, with_faults
 from app.replay.recording import arguments_key
 from app.replay.result_types import ReplayResult
-from app.replay.types import CheckedCall, TestCase, ToolRules
 from tests.support.operations import calls_of
 from tests.unit.replay.fakes import FakeJudge, FakeModel, answer, call, calls, ports, says, scripted, turn
 

@@ -10,12 +10,12 @@ import pytest
 from app.chat import File, ToolDefinition
 from app.errors import Invalid
 from app.otlp.normalise.media import Media
+from app.replay.case_types import TestCase
 from app.replay.cases import case_from_turns, load_case
 from app.replay.changes import change_case
 from app.replay.documents import dump
 from app.replay.engine import replay
 from app.replay.fidelity import FILES_MAX
-from app.replay.types import TestCase
 from app.sessions.types import Gap, Step, Turn
 from tests.unit.replay.fakes import FakeDraft, ports, says, scripted
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from app.chat import ToolDefinition
 from app.replay.call_effects import call_reads
+from app.replay.case_types import ToolRules
 from app.replay.effects import Tool, resolve
-from app.replay.types import ToolRules
 
 NAMES = ["http_request", "api_call", "call_api", "rest", "curl_tool", "solicitud_http", "anfrage", "requête"]
 ADDRESSES = [

@@ -4,8 +4,8 @@ import pytest
 
 from app.chat import ToolCall
 from app.errors import ProviderError
+from app.replay.case_types import CheckedCall
 from app.replay.judge import ModelJudge
-from app.replay.types import CheckedCall
 from tests.unit.replay.fakes import FakeModel, says
 
 

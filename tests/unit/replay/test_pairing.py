@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.replay.case_types import CaseStep, Check, CheckedAnswer, CheckedCall, Order
 from app.replay.result_types import ProducedAnswer, ProducedCall, ProducedStep
-from app.replay.types import CaseStep, Check, CheckedAnswer, CheckedCall, Order
 from tests.unit.replay.fakes import answer, call, compare, pair
 
 checks = st.builds(

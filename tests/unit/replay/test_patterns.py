@@ -9,10 +9,10 @@ import pytest
 
 from app.errors import Invalid
 from app.replay.case_limits import require_small_enough
+from app.replay.case_types import TestCase
 from app.replay.cases import load_case
 from app.replay.changes import change_case
 from app.replay.documents import dump
-from app.replay.types import TestCase
 from app.values import regex
 from app.values.regex import CLASSES_MAX, NEW_PATTERNS_STEPS
 

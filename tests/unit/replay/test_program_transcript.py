@@ -6,6 +6,7 @@ import pytest
 
 from app.chat import Answer, ToolCall, ToolDefinition
 from app.errors import ProviderError
+from app.replay.case_types import CaseTurn, Fidelity, Missing, TestCase, ToolRules
 from app.replay.program_transcript import (
     ModelCall,
     OtherCall,
@@ -15,7 +16,6 @@ from app.replay.program_transcript import (
     is_void,
     program_case,
 )
-from app.replay.types import CaseTurn, Fidelity, Missing, TestCase, ToolRules
 
 CALL = Answer("", (ToolCall("1", "weather", {"city": "Rome"}),))
 WORDS = Answer("It is hot.")

@@ -3,12 +3,12 @@
 from typing import Any
 
 from app.chat import ToolCall
+from app.replay.case_types import CaseTurn, ToolRules
 from app.replay.checks import Checker
 from app.replay.effects import resolve
 from app.replay.recording import RecordedCalls, Recording
 from app.replay.text_reader import TextReader
 from app.replay.texts.sources import Sources
-from app.replay.types import CaseTurn, ToolRules
 from app.values.budget import WorkBudget
 from tests.unit.replay.fakes import answer, call, turn
 

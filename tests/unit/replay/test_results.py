@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from app.chat import Tokens
 from app.errors import Invalid
+from app.replay.case_types import TestCase
 from app.replay.documents import dump, load
 from app.replay.engine import replay
 from app.replay.result_types import (
@@ -23,7 +24,6 @@ from app.replay.result_types import (
 from app.replay.results import conclude, counts, with_verdict
 from app.replay.texts.facts import Facts, compare_facts
 from app.replay.texts.sources import Sources
-from app.replay.types import TestCase
 from tests.unit.replay.fakes import answer, call, calls, ports, says, scripted, turn
 
 

@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.chat import ToolCall
+from app.replay.case_types import CaseTurn, ToolRules
 from app.replay.checks import Checker
 from app.replay.effects import resolve
 from app.replay.recording import RecordedCalls, Recording, Reply
 from app.replay.stored_replies import StoredReplies, StoredReply
 from app.replay.text_reader import TextReader
 from app.replay.texts.sources import Sources
-from app.replay.types import CaseTurn, ToolRules
 from app.values.budget import WorkBudget
 from tests.unit.replay.fakes import call, turn
 

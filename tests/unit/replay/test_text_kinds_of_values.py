@@ -7,9 +7,9 @@ from typing import Any, Literal
 import pytest
 
 from app.replay.arguments import CallRules, compare_arguments
+from app.replay.case_types import Effect
 from app.replay.matcher_places import ranked
 from app.replay.texts.sources import Sources
-from app.replay.types import Effect
 
 Outcome = Literal["equal", "open", "failed"]
 

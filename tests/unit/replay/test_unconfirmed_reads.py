@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from app.chat import Answer
+from app.replay.case_types import DeclaredEffect, TestCase, ToolRules
 from app.replay.effects import resolve
 from app.replay.engine import replay
 from app.replay.fault_types import Fault
 from app.replay.result_types import ReplayResult
 from app.replay.results import with_verdict
-from app.replay.types import DeclaredEffect, TestCase, ToolRules
 from app.replay.unconfirmed_reads import may_read
 from tests.unit.replay.fakes import FakeJudge, answer, call, calls, ports, says, scripted, turn
 

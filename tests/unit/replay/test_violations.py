@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from app.chat import Answer, ToolDefinition
+from app.replay.case_types import CaseStep, TestCase, ToolRules
 from app.replay.engine import replay
 from app.replay.result_types import ReplayResult
 from app.replay.secret_reads import reads_secret
-from app.replay.types import CaseStep, TestCase, ToolRules
 from tests.unit.replay.fakes import FakeDraft, FakeJudge, answer, call, calls, ports, says, scripted, turn
 
 READ, WRITE = call("get_policy", {"of": "refund"}), call("refund", {"order": "A-1"})

@@ -6,7 +6,7 @@ import pytest
 
 from app.errors import Invalid
 from app.rendering.render import Placeholder, PlaceholderValue
-from app.replay.types import CaseTurn, TestCase
+from app.replay.case_types import CaseTurn, TestCase
 from app.services.replays.ports import RENDERED_MAX, PlayedContent
 from tests.support.operations import calls_of
 from tests.unit.services.contents import content

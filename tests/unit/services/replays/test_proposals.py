@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from app.replay.types import TestCase
+from app.replay.case_types import TestCase
 from app.services.replays import proposals
 from app.services.replays.proposals import VERSIONS_MAX, with_instruction_gaps
 from app.sessions.types import Turn

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from app.errors import Invalid
+from app.replay.case_types import TestCase
 from app.replay.changes import change_case
-from app.replay.types import TestCase
 from app.web.filters import pretty
 from app.web.forms import Form
 from app.web.presenters.case_corrections import DEMANDS_MAX, corrections_sent, demands

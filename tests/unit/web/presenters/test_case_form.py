@@ -13,9 +13,9 @@ from msgspec.structs import replace
 
 from app.chat import ToolDefinition
 from app.errors import Invalid
+from app.replay.case_types import CaseTurn, Check, CheckedAnswer, CheckedCall, TestCase, ToolRules
 from app.replay.changes import change_case
 from app.replay.effects import tools_of
-from app.replay.types import CaseTurn, Check, CheckedAnswer, CheckedCall, TestCase, ToolRules
 from app.web.forms import Form
 from app.web.presenters.case_fields import CaseFields, fields_of, fields_sent
 from app.web.presenters.case_form import TOOLS_SHOWN, case_body, tool_rows, with_confirmed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.replay.types import CaseTurn, CheckedCall, TestCase
+from app.replay.case_types import CaseTurn, CheckedCall, TestCase
 from app.web.forms import Form
 from app.web.presenters.case_turns import CHUNK, TICKS_MAX, WHOLE_MAX, only_shown, opened_chunks, shown_chunks
 

@@ -7,7 +7,7 @@ prompts and projects keep rows without content, so that runs and batches in prog
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import groupby
 from operator import attrgetter
@@ -23,6 +23,7 @@ from sqlalchemy import (
     and_,
     delete,
     exists,
+    func,
     select,
     update,
 )
@@ -49,12 +50,16 @@ TURNS_PER_REMOVAL = 100
 
 @dataclass(frozen=True, slots=True)
 class TurnScope:
-    """A project's turns to remove: of a prompt, of a session, or with their last span received before `before`."""
+    """A project's turns to remove: of a prompt, of a session, or with their last span received before `before`.
+
+    `last`, of `present_turns`, leaves out later turns, so that the removal of a session ends while it goes on.
+    """
 
     project_id: int
     prompt_id: int | None = None
     session_key: bytes | None = None
     before: datetime | None = None
+    last: tuple[int, int] | None = None
 
     def condition(self, *, of_ids: bool = False) -> ColumnElement[bool]:
         """Return the condition; with `of_ids` the statement finds its rows by their ids."""
@@ -67,7 +72,18 @@ class TurnScope:
             condition &= (no_index(c.session_key) if of_ids else c.session_key) == self.session_key
         if self.before is not None:
             condition &= c.batch_id < first_batch_id(self.before)
+        if self.last is not None:
+            # SQLite gives the id of a removed turn again. The turn that gets it starts later.
+            last_id, last_start_ns = self.last
+            condition &= (c.id <= last_id) & (c.start_ns <= last_start_ns)
         return condition
+
+
+def present_turns(connection: Connection, scope: TurnScope) -> TurnScope:
+    """Return the scope without the turns that will be stored from now on."""
+    newest = select(func.coalesce(func.max(turns.c.id), 0), func.coalesce(func.max(turns.c.start_ns), 0))
+    last_id, last_start_ns = connection.execute(newest.where(scope.condition())).one()
+    return replace(scope, last=(last_id, last_start_ns))
 
 
 def remove_turns(connection: Connection, scope: TurnScope, *, limit: int) -> int:

@@ -184,14 +184,17 @@ class DeletionService:
     _project_round_robin: RoundRobin = field(default_factory=RoundRobin, init=False)
 
     def delete_session(self, *, project_id: int, session_id: str, actor: Actor = SYSTEM) -> None:
-        """Delete a session with its spans; test cases keep their copies. `NotFound` if there is no such session."""
+        """Delete a session with its spans; test cases keep their copies. `NotFound` if there is no such session.
 
-        def mark(connection: Connection) -> bytes:
+        Turns that are stored during the deletion stay.
+        """
+
+        def mark(connection: Connection) -> TurnScope:
             key = require_session(connection, project_id=project_id, session_id=session_id).session_key
             audit_log.note(connection, self.now(), actor, Action.SESSION_DELETED, session_id, project_id=project_id)
-            return key
+            return removal.present_turns(connection, TurnScope(project_id, session_key=key))
 
-        scope = TurnScope(project_id, session_key=self.database.retrying(mark))
+        scope = self.database.retrying(mark)
         self.remover.exhaust(partial(removal.remove_turns, scope=scope))
 
     def erase_prompt(self, *, project_id: int, prompt_id: int, actor: Actor = SYSTEM) -> None:

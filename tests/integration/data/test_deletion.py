@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from sqlalchemy import Connection
 
 from app.errors import NotFound
 from app.models import removal
 from app.models.audit_log import audit_log
 from app.services.data.removal import DeletionService
 from app.services.ingest.service import KnownPrompts
+from app.work.remover import RemovalStep, Remover
 from tests.integration.data.conftest import counts
 from tests.support.conversations import export as conversation
 from tests.support.exports import export, span
@@ -74,6 +77,43 @@ def test_a_session_that_was_deleted_can_be_sent_again(world: World) -> None:
     world.delete(f"/api/v1/sessions/{world.get(f'/api/v1/prompts/{prompt_id}/logs').json['entries'][0]['id']}")
     world.send(batch)
     assert counts(world) == before
+
+
+def test_a_deletion_ends_while_its_session_goes_on_and_leaves_the_turns_that_were_stored_meanwhile(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prompt_id, begun_ns, remove_turns, sent = world.prompt(), 1_760_000_000_000_000_000, removal.remove_turns, 0
+
+    def send_turn() -> None:
+        nonlocal sent
+        sent += 1
+        recorded = {"service.prompt.id": prompt_id, "session.id": "goes on"}
+        trace, start_ns = f"{world.project_id:016x}{sent:016x}", begun_ns + sent * 1_000_000_000
+        times = {"startTimeUnixNano": str(start_ns), "endTimeUnixNano": str(start_ns + 1)}
+        world.send(export(span(recorded, traceId=trace, spanId=f"{sent:016x}", **times)))
+
+    def removed(connection: Connection, scope: removal.TurnScope, *, limit: int) -> int:
+        assert sent < 10, "the deletion does not end"
+        return remove_turns(connection, scope, limit=limit)
+
+    class GoesOn(Remover):
+        def _removed(self, step: RemovalStep) -> int:
+            number = super()._removed(step)
+            send_turn()
+            return number
+
+    send_turn()
+    send_turn()
+    entry = world.get(f"/api/v1/prompts/{prompt_id}/logs?include=all").json["entries"][0]
+    monkeypatch.setattr(removal, "remove_turns", removed)
+    container = world.container
+    remover = GoesOn(database=container.database, pause_s=0)
+    deletion = replace(container.services.deletion, remover=remover)
+
+    deletion.delete_session(project_id=world.project_id, session_id=entry["id"])
+
+    session = world.get(f"/api/v1/sessions/{entry['id']}").json
+    assert [len(session["turns"]), sent] == [2, 4]
 
 
 def test_nothing_of_an_erased_prompt_is_left_in_any_table(world: World) -> None:

@@ -41,6 +41,7 @@ def of_unix_ns(ns: int) -> datetime:
 
 
 def iso(when: datetime) -> str:
+    """Return a time in ISO 8601, in UTC with milliseconds, such as `2026-01-31T09:00:00.000Z`."""
     return when.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

@@ -83,6 +83,7 @@ def operation(summary: str, **described: Any) -> Callable[[Method], Method]:
 
 
 def operation_of(method: object) -> Operation | None:
+    """Return the description that `@operation` gave a method; None for a method without one."""
     return getattr(method, "operation", None)
 
 

@@ -129,6 +129,7 @@ def _idempotency(req: falcon.Request, api_key_id: int, body: Any) -> Idempotency
 
 
 def wants_events(req: falcon.Request) -> bool:
+    """Return whether the caller prefers server-sent events to JSON."""
     return req.client_prefers((falcon.MEDIA_JSON, EVENT_STREAM)) == EVENT_STREAM
 
 

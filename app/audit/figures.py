@@ -78,6 +78,7 @@ def figures_of(outcomes: Sequence[ProbeOutcome]) -> AuditFigures:
 
 
 def share_of(outcomes: Sequence[ProbeOutcome]) -> Share:
+    """Return in how many outcomes the gate was right, with the Wilson interval of that share."""
     right = sum(outcome.is_right for outcome in outcomes)
     undecided = sum(outcome.verdict == "needs_review" for outcome in outcomes)
     return Share(right, len(outcomes), undecided, wilson_interval(right, len(outcomes)))

@@ -37,6 +37,7 @@ RPC_CODE = {400: 3, 401: 16, 403: 7, 404: 5, 413: 3, 415: 3, 429: 8, 500: 13, 50
 
 
 def install(app: falcon.App[falcon.Request, falcon.Response]) -> None:
+    """Answer the errors that requests of the app raise, known and unknown ones."""
     app.add_error_handler(Exception, _unexpected_error)
     app.add_error_handler(falcon.HTTPError, _http_error)
     app.add_error_handler(errors.ServiceError, _service_error)
@@ -44,6 +45,7 @@ def install(app: falcon.App[falcon.Request, falcon.Response]) -> None:
 
 
 def status_of(error: errors.ServiceError) -> str:
+    """Return the status line of an error, such as `404 Not Found`."""
     return str(falcon.code_to_http_status(error.status))
 
 

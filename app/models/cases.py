@@ -284,5 +284,6 @@ def put_features(connection: Connection, row: TestCaseRow, features: bytes) -> N
 
 
 def delete_test_case(connection: Connection, *, project_id: int, test_case_id: int) -> bool:
+    """Delete a test case. Return whether the project had it."""
     c = test_cases.c
     return changes_row(connection, delete(test_cases).where(c.id == test_case_id, c.project_id == project_id))

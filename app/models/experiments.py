@@ -142,6 +142,7 @@ def unfinished_of_prompt(connection: Connection, *, prompt_id: int) -> list[int]
 
 
 def contents_of(connection: Connection, *, experiment_id: int) -> Contents:
+    """Return the test cases and the models of an experiment. Raises `NoResultFound` for an unknown one."""
     return Contents(*connection.execute(select(_E.cases, _E.models).where(_E.id == experiment_id)).one())
 
 

@@ -186,6 +186,7 @@ def earlier_transcript(connection: Connection, *, of: ProgramReplay) -> bytes | 
 
 
 def remove_program(connection: Connection, *, project_id: int, replay_id: int) -> None:
+    """Remove the record of a program's replay with its events."""
     remove_events(connection, project_id=project_id, replay_id=replay_id)
     delete_rows(connection, program_replays, project_id=project_id, replay_id=replay_id)
 

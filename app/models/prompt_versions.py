@@ -158,6 +158,7 @@ def hashes_by_content(connection: Connection, *, prompt_id: int, content_hashes:
 
 
 def content_hash_of(connection: Connection, *, prompt_id: int, commit_hash: str) -> str | None:
+    """Return the hash of a version's content; None for an unknown version."""
     statement = select(_C.content_hash).where(_C.prompt_id == prompt_id, _C.commit_hash == commit_hash)
     return connection.scalar(statement)
 

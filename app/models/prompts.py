@@ -250,6 +250,7 @@ def put_labels(connection: Connection, *, prompt_id: int, labels: Labels) -> Non
 
 
 def archive_prompt(connection: Connection, *, project_id: int, prompt_id: int, now: datetime) -> bool:
+    """Archive a prompt. Return whether the project has this prompt and it was not archived."""
     statement = update(prompts).where(_C.id == prompt_id, _C.project_id == project_id, _LIVE)
     return queries.changes_row(connection, statement.values(archived_at=now))
 

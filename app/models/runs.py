@@ -310,6 +310,7 @@ def read_files(connection: Connection, *, run_id: int, count: int) -> list[bytes
 
 
 def read_file(connection: Connection, *, run_id: int, position: int) -> bytes:
+    """Return the content of the file at `position` in a run; empty if there is none."""
     c = run_file_chunks.c
     pieces = select(c.content).where(c.run_id == run_id, c.position == position).order_by(c.chunk)
     return b"".join(connection.scalars(pieces))

@@ -46,6 +46,7 @@ def upgrade(database: Database, revision: str = "head") -> None:
 
 
 def downgrade(database: Database, revision: str = "base") -> None:
+    """Undo the migrations after `revision`, by default all of them."""
     from alembic import command
 
     with _migrating(database) as connection:

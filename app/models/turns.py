@@ -130,6 +130,7 @@ def _of_keys(project_id: int, keys: Sequence[TurnKey]) -> Iterator[Select[Any]]:
 
 
 def response_key(response_id: str) -> bytes:
+    """Return the 16-byte digest by which a response's id is found."""
     return blake2b(response_id.encode(), digest_size=16).digest()
 
 

@@ -81,6 +81,7 @@ def _repeat(job: PeriodicJob, stop: threading.Event, metrics: Metrics) -> None:
 
 
 def main() -> None:
+    """Run the jobs of the clock until SIGTERM or SIGINT."""
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())

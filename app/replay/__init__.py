@@ -1,6 +1,6 @@
 """Replays: plays a test case against a draft, and compares what the draft did with what was recorded. Pure.
 
-- A *test case* (`types.py`) has turns, each with *steps*: the recorded tool calls and answers, with a *check* each.
+- A *test case* (`case_types.py`) has turns with *steps*: recorded tool calls and answers, each with a *check*.
 - A *draft* is what is played: a prompt or a program. What it does in a turn is *produced* (`result_types.py`).
 - The *recording* answers the calls of the draft (`recording.py`). A call that it has no answer to is *unanswered*.
 - Recorded and produced steps are *paired* (`pairing.py`); a produced step without a recorded one is *extra*.

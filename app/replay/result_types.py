@@ -145,8 +145,7 @@ class ReplayResult(_ResultDocument, frozen=True):
     `offered_from` is "recording" if the prompt never defined tools, so that the recorded definitions were offered, and
     "calls" if these are derived from calls; `no_tools_defined` is true if the recording has none either. `void` is the
     reason for which the replay shows nothing of what the recorded model saw, None if it shows all of it.
-    `accepted_partial` is true if it was played although
-    its `fidelity` is not complete.
+    `accepted_partial` is true if it was played although its `fidelity` is not complete.
     """
 
     status: ReplayStatus

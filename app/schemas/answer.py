@@ -108,10 +108,12 @@ time = _field(fields.DateTime, pattern=TIME)
 
 
 def choice(*values: str, **options: Any) -> Field:
+    """Return a field that has one of these texts."""
     return fields.String(validate=validate.OneOf(values), **_options(options))
 
 
 def many(inner: Field | type[Schema], **options: Any) -> Field:
+    """Return a field with a list of values, or of objects of a schema."""
     return fields.List(fields.Nested(inner) if isinstance(inner, type) else inner, **_options(options))
 
 
@@ -121,6 +123,7 @@ def mapping(inner: Field | None = None, **options: Any) -> Field:
 
 
 def one(inner: type[Schema], **options: Any) -> Field:
+    """Return a field with one object of a schema."""
     return fields.Nested(inner, **_options(options))
 
 

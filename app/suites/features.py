@@ -145,6 +145,7 @@ def _behaviour(conversation: ScoredFingerprint, effect_of: Effects) -> Iterable[
 
 
 def pairs_of(order: Sequence[str]) -> list[Pair]:
+    """Return each name in `order` together with the one that follows it."""
     return [Pair(*both) for both in pairwise(order)]
 
 

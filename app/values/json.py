@@ -86,6 +86,7 @@ def _length_of(text: str) -> int:
 
 
 def without_bom(body: Body) -> Body:
+    """Return a body without the byte order mark of UTF-8 at its beginning."""
     return body.removeprefix(_BOM) if body.startswith(_BOM) else body
 
 

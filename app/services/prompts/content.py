@@ -167,6 +167,7 @@ def ref_of(model: LanguageModel) -> ModelRef:
 
 
 def temperature_range(model: LanguageModel) -> tuple[float, float]:
+    """Return the least and the greatest temperature that a model accepts: 0 and 2 unless its details have others."""
     low, high = model.details.get("temperature") or (0.0, 2.0)
     return float(low), float(high)
 

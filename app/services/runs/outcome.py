@@ -174,6 +174,7 @@ def failed(kind: str, message: str) -> RunEnd:
 
 
 def failed_by(error: ServiceError) -> RunEnd:
+    """Return the end of a run that an error ended. An error with a code that runs do not have counts as `INTERNAL`."""
     return failed(error.code if error.code in CODES else INTERNAL, str(error))
 
 

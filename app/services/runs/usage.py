@@ -49,6 +49,7 @@ class UsageService:
 
 
 def total(rows: Sequence[UsageRow]) -> Spent:
+    """Return the sum of what all rows have spent."""
     return sum((row.spent for row in rows), Spent(runs=0))
 
 

@@ -45,8 +45,9 @@ class ProducedCall(_ResultDocument, frozen=True, tag_field="kind", tag="tool_cal
 class ProducedAnswer(_ResultDocument, frozen=True, omit_defaults=True, tag_field="kind", tag="answer"):
     """An answer that the draft gave; `nok` is the reason for which a run would mark it as not usable, None without.
 
-    `aside` is what the draft wrote next to its calls before, which its user reads, too, without what the recorded model
-    wrote there. That is `recorded_aside`, if there is an `aside`.
+    `aside` is the text that the draft wrote next to its calls before the answer. Its user reads this text, too. What
+    the recorded model also wrote there is left out. `recorded_aside` is what the recorded model wrote there; empty
+    without an `aside`.
     """
 
     kind: ClassVar[Literal["answer"]] = "answer"

@@ -37,7 +37,7 @@ class Value:
 
     @property
     def space(self) -> str:
-        """The kind with which the form is compared: amounts are compared with numbers."""
+        """The group of kinds within which forms are compared: "number" for numbers and amounts, else the kind."""
         return "number" if self.kind == "amount" else self.kind
 
 

@@ -315,6 +315,11 @@ NOT_GROWING: dict[str, set[str]] = {
         "replay/texts/words:_words",
     },
     "looks up the digest of each earlier message, in one line of C": {"replay/verdict_digests:MessageDigests.of"},
+    "loop over the pieces of code in an answer, and their lines, each once": {
+        "replay/answers:_code_of",
+        "replay/answers:_lines_of",
+        "replay/answers:has_same_code",
+    },
     "sort a set, which C does": {"replay/condition_algebra:one_of"},
     "loop over the probes of an audit, the gaps that are shown, or the tries of a calibration": {
         "audit/figures:noticed_sentence",

@@ -12,6 +12,8 @@ from app.models import queries
 from app.models.base import BigInt, Timestamp, exact, new_table
 
 AGENT_NAME_MAX = 64
+NO_AGENT_NAMES = (".", "..")
+"""Clients and proxies remove these from an address."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from marshmallow import fields, validate
 
-from app.models.agents import AGENT_NAME_MAX, AgentRow
+from app.models.agents import AGENT_NAME_MAX, NO_AGENT_NAMES, AgentRow
 from app.schemas.answer import AnswerSchema, boolean, fields_of, integer, listing, many, text, time
 from app.schemas.base import BoundedList, StrictSchema, Text
 from app.schemas.placeholders import PLACEHOLDER_KEY
@@ -17,10 +17,13 @@ class AgentPath(StrictSchema):
 
     agent = fields.String(
         required=True,
-        validate=validate.Regexp(
-            rf"[A-Za-z0-9._-]{{1,{AGENT_NAME_MAX}}}\Z",
-            error=f"Must be 1 to {AGENT_NAME_MAX} letters, digits or any of - _ .",
-        ),
+        validate=[
+            validate.Regexp(
+                rf"[A-Za-z0-9._-]{{1,{AGENT_NAME_MAX}}}\Z",
+                error=f"Must be 1 to {AGENT_NAME_MAX} letters, digits or any of - _ .",
+            ),
+            validate.NoneOf(NO_AGENT_NAMES, error="Must not be . or .., which clients remove from an address."),
+        ],
     )
 
 

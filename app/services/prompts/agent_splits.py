@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import structlog
 from msgspec.structs import replace
 
-from app.models.agents import AGENT_NAME_MAX, AgentRow
+from app.models.agents import AGENT_NAME_MAX, NO_AGENT_NAMES, AgentRow
 from app.models.span_bodies import SpanKey
 from app.otlp.names import text_of
 from app.otlp.span import Span
@@ -90,7 +90,8 @@ def agent_names(spans: Sequence[Span]) -> dict[SpanKey, str]:
 
 def _name_of(attributes: Mapping[str, object]) -> str:
     named = next((name for key in _NAMES if (name := text_of(attributes.get(key)))), "")
-    return _OTHER.sub("-", named[: 4 * AGENT_NAME_MAX]).strip("-")[:AGENT_NAME_MAX]
+    name = _OTHER.sub("-", named[: 4 * AGENT_NAME_MAX]).strip("-")[:AGENT_NAME_MAX]
+    return "" if name in NO_AGENT_NAMES else name
 
 
 def _moved(span: Span, prompt_id: int | None) -> Span:

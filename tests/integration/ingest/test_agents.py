@@ -145,7 +145,7 @@ def test_protobuf_and_log_records_have_addresses_too(world: World) -> None:
     assert [agent["name"] for agent in world.get("/api/v1/agents").json["agents"]] == ["bot"]
 
 
-@pytest.mark.parametrize("name", ["a b", "ä", "a%00b", "x" * (AGENT_NAME_MAX + 1), "a%2Fb", "%3Cb%3E"])
+@pytest.mark.parametrize("name", ["a b", "ä", "a%00b", "x" * (AGENT_NAME_MAX + 1), "a%2Fb", "%3Cb%3E", ".", ".."])
 def test_a_name_has_few_characters_and_a_wrong_one_makes_nothing(world: World, name: str) -> None:
     assert sent(world, name, chat()).status_code in (400, 404)
 

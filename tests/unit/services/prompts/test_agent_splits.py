@@ -36,6 +36,7 @@ def names(*spans: tuple[str, str, str]) -> dict[str, str]:
         ([("1", "1", "")], {}),
         ([("1", "", "Refund Agent!"), ("2", "", "///"), ("3", "", "ä" * 99)], {"1": "Refund-Agent"}),
         ([("1", "", "x" * 99)], {"1": "x" * 64}),
+        ([("1", "", "a"), ("2", "1", ".."), ("3", "1", ".")], {"1": "a", "2": "a", "3": "a"}),
     ],
 )
 def test_a_span_belongs_to_the_agent_that_it_or_the_nearest_span_around_it_names(

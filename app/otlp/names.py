@@ -61,6 +61,15 @@ CONVERSATION_KEYS = (
     "langflow.session_id",
     "lilypad.session_id",
     "mlflow.trace.session",
+    "tfy.request.conversation_id",
+    "coding_agent.session.id",
+    "traceloop.association.properties.conversation_id",
+    "metadata.session_id",
+    "metadata.conversation_id",
+    "session_id",
+    "sessionId",
+    "conversationId",
+    "threadId",
 )
 """The best first: it counts wherever in a trace it is."""
 USER_KEYS = (
@@ -81,6 +90,9 @@ USER_KEYS = (
     "netra.user_id",
     "langflow.user_id",
     "mlflow.trace.user",
+    "metadata.user_id",
+    "user_id",
+    "userId",
 )
 _CONVERSATION_NAMES, _USER_NAMES = frozenset(CONVERSATION_KEYS), frozenset(USER_KEYS)
 MAX_PROMPT_NAME = 128

@@ -192,8 +192,12 @@ def _mark_pairs(
 
 
 def _mark_one(earlier: TurnSpan, later: TurnSpan) -> None:
-    """Mark one of two spans of a call as the copy: the one with less content, or an attempt that was repeated later."""
-    is_attempt = later.normal.is_tool and follows(later, earlier)
+    """Mark one of two spans of a call as the copy: the one with less content, or an attempt that was repeated later.
+
+    A span of one library that has no content, after one that has, is no attempt: it is of a hook around the tool.
+    """
+    has_less = has_no_content(later) and not has_no_content(earlier)
+    is_attempt = later.normal.is_tool and follows(later, earlier) and not (has_less and later.scope == earlier.scope)
     if is_attempt or (has_no_content(earlier) and not has_no_content(later)):
         earlier.copy_of = later
     else:

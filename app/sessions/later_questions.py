@@ -10,8 +10,11 @@ from app.otlp.normalise.convention import GENERATION
 from app.otlp.normalise.messages import Messages, last_user_text, own_words_at
 from app.sessions.spans import TurnSpan
 
-_TURN_NAMES = frozenset({"turn", "agent_turn", "user_turn", "conversation_turn"})
-"""The spans that frameworks of spoken conversations put around a question and its answer."""
+_CODING_TURN = "coding_agent.llm.turn"
+"""The name of OpenLIT's spans of coding agents: each is a question and its answer, in the trace of a whole session."""
+_QUESTION_NAMES = QUESTIONS | {_CODING_TURN}
+_TURN_NAMES = frozenset({"turn", "agent_turn", "user_turn", "conversation_turn", _CODING_TURN})
+"""The spans that frameworks put around a question and its answer."""
 
 
 def divided(spans: Sequence[TurnSpan]) -> list[list[TurnSpan]]:
@@ -62,7 +65,7 @@ def _begins(spans: Sequence[TurnSpan], later: set[str]) -> Iterator[int]:
 
 def _later_starts(spans: Iterable[TurnSpan]) -> list[int]:
     """Return the starts of the questions after the first, where a question is a span."""
-    return [span.full.start_ns for span in spans if span.full.name in QUESTIONS][1:]
+    return [span.full.start_ns for span in spans if span.full.name in _QUESTION_NAMES][1:]
 
 
 def later_questions(spans: Sequence[TurnSpan]) -> int:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Container, Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
-from operator import itemgetter
 from typing import Any
 
 from app.otlp.names import text_of
@@ -30,8 +29,10 @@ def in_step_order(spans: Sequence[TurnSpan]) -> list[TurnSpan]:
     """Return the spans in their order, but a model call that ran tools within itself after the last of these.
 
     A library that calls the tools by itself (google-genai) records one model call around them: it answers at its end.
+    Tools may also be beside the call that they are within (OpenLIT for coding agents).
     """
     parents = {span.span_id: span.full.parent_span_id or "" for span in spans}
+    parents |= _calls_beside(spans)
     last_tool: dict[str, int] = {}
     for index in reversed(range(len(spans))):
         at = parents[spans[index].span_id] if spans[index].is_tool else ""
@@ -46,49 +47,56 @@ def in_step_order(spans: Sequence[TurnSpan]) -> list[TurnSpan]:
     return [spans[index] for index in sorted(range(len(spans)), key=key)]
 
 
+def _calls_beside(spans: Sequence[TurnSpan]) -> dict[str, str]:
+    """Return the model call with an answer beside each tool that ran during it, if one library recorded both."""
+    latest: dict[tuple[str, str | None], TurnSpan] = {}
+    beside = {}
+    for span in spans:
+        key = (span.scope, span.full.parent_span_id)
+        if span.is_chat:
+            latest[key] = span
+        elif span.is_tool and (chat := latest.get(key)) and _answers_after(chat, span):
+            beside[span.span_id] = chat.span_id
+    return beside
+
+
+def _answers_after(chat: TurnSpan, tool: TurnSpan) -> bool:
+    return tool.full.end_ns < chat.full.end_ns and answer_text(chat.outputs) is not None
+
+
 def steps_of(spans: Sequence[TurnSpan], calls: Sequence[RequestedCall]) -> tuple[Step, ...]:
     """Return the steps of a turn, from its spans in step order and the `calls` in its messages.
 
-    Calls without a span come before the answer of the model call that contains them. If no model call has text, the
-    agents' answers are the last steps, or else that of the root pipeline.
+    Calls without a span come before those that the model asked for after them, and before the answer of the model call
+    that contains them. If no model call has text, the agents' answers are the last steps, or else that of the root
+    pipeline.
     """
-    ran = {call.span.span_id: call for call in calls if call.span}
-    without_span: dict[str, list[Step]] = defaultdict(list)
+    places = {call.span.span_id: index for index, call in enumerate(calls) if call.span}
+    ran = {span_id: calls[index] for span_id, index in places.items()}
+    without_span: dict[str, list[tuple[int, Step]]] = defaultdict(list)
     denied = _denied(spans)
-    for call in calls:
+    for index, call in enumerate(calls):
         if call.span is None:
-            without_span[call.chat_id].append(_of_messages(call, denied))
-    spans = _as_asked(spans, calls)
+            without_span[call.chat_id].append((index, _of_messages(call, denied)))
     batches = _batches(spans, ran)
     asking = set(_asking([span for span in spans if span.is_chat]))
     whole = _around_its_tools(spans)
     steps: list[Step] = []
-    for span in spans:
+    waiting: deque[tuple[int, Step]] = deque()
+    for span in _in_order_of_calls(spans, places):
         if span.is_tool:
+            steps += _up_to(waiting, places.get(span.span_id))
             steps.append(_of_tool(span, ran.get(span.span_id), batches[span.span_id]))
-        elif span.is_chat:
-            steps += without_span[span.span_id]
-            text = answer_text(span.outputs, has_answers=span is whole)
-            if span.span_id not in asking and text is not None:
-                steps.append(Step("answer", span.span_id, text=text))
+            continue
+        steps += _up_to(waiting)
+        waiting.extend(without_span[span.span_id])
+        text = answer_text(span.outputs, has_answers=span is whole)
+        if span.span_id not in asking and text is not None:
+            steps += [*_up_to(waiting), Step("answer", span.span_id, text=text)]
+    steps += _up_to(waiting)
     if not any(span.outputs for span in spans if span.is_chat):
         steps += [*_answers_of_agents(spans)] or _answers_of_root(spans)
     return tuple(steps)
-
-
-def _as_asked(spans: Sequence[TurnSpan], calls: Sequence[RequestedCall]) -> Sequence[TurnSpan]:
-    """Return the spans with those tools that ran in the same instant in the order in which the model called them."""
-    times = [(span.full.start_ns, span.full.end_ns) if span.is_tool else None for span in spans]
-    if not any(first and first == other for first, other in pairwise(times)):
-        return spans
-    asked = {call.span.span_id: index for index, call in enumerate(calls) if call.span}
-    runs = (list(run) for _, run in groupby(zip(times, spans, strict=True), key=itemgetter(0)))
-    last = len(asked)
-    return [
-        span
-        for run in runs
-        for _, span in (sorted(run, key=lambda timed: asked.get(timed[1].span_id, last)) if run[0][0] else run)
-    ]
 
 
 def _around_its_tools(spans: Sequence[TurnSpan]) -> TurnSpan | None:
@@ -99,6 +107,19 @@ def _around_its_tools(spans: Sequence[TurnSpan]) -> TurnSpan | None:
     last = next((span for span in reversed(spans) if span.is_chat), None)
     within = {span.full.parent_span_id for span in spans if span.is_tool}
     return last if last and last.span_id in within else None
+
+
+def _in_order_of_calls(spans: Sequence[TurnSpan], places: Mapping[str, int]) -> Iterator[TurnSpan]:
+    """Yield the model calls and tools; tools that began in one instant in the order in which they were asked for."""
+    calls = (span for span in spans if span.is_chat or span.is_tool)
+    for _, group in groupby(calls, key=lambda span: (span.is_tool, span.full.start_ns)):
+        yield from sorted(group, key=lambda span: places.get(span.span_id, len(places)))
+
+
+def _up_to(waiting: deque[tuple[int, Step]], place: int | None = None) -> Iterator[Step]:
+    """Remove and yield the waiting calls that the model asked for before the one with this place, or all of them."""
+    while waiting and (place is None or waiting[0][0] < place):
+        yield waiting.popleft()[1]
 
 
 def _asking(chats: Sequence[TurnSpan]) -> Iterator[str]:

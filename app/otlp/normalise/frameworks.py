@@ -10,6 +10,7 @@ from app.otlp.normalise.flat import joined, joined_texts
 from app.otlp.normalise.hidden import is_hidden
 from app.otlp.normalise.messages import Messages, NormalisedMessage, read_messages
 from app.otlp.normalise.numbered import OpenInference, Whole
+from app.otlp.normalise.spread import gather
 from app.otlp.normalise.toolio import result_in_block
 from app.values.json import json_container, json_or_text, unwrapped_json
 
@@ -165,6 +166,9 @@ class SpanKind(OpenInference):
     markers = frozenset({"gen_ai.span.kind"})
 
 
+_CALLS_OF_JAVA = "message.tool_calls."
+
+
 class FutureAGI(OpenInference):
     """traceAI: OpenInference's names, of which later releases have the common ones with numbers.
 
@@ -176,6 +180,11 @@ class FutureAGI(OpenInference):
     markers = frozenset({"fi.span.kind"})
     input_prefixes = ("llm.input_messages.", "gen_ai.input.messages.")
     output_prefixes = ("llm.output_messages.", "gen_ai.output.messages.")
+
+    def output_messages(self, span: SpanView) -> Messages | None:
+        """Return the output. In Java its calls are numbered outside of it: `message.tool_calls.0.tool_call.id`."""
+        listed = [entry.get("tool_call") for entry in gather(span.attributes, _CALLS_OF_JAVA) if isinstance(entry, dict)]
+        return read_messages([{"tool_calls": listed}], "assistant") if listed else super().output_messages(span)
 
 
 class Sentry(Convention):

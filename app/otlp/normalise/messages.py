@@ -187,6 +187,8 @@ def _user_texts(messages: Iterable[NormalisedMessage]) -> Iterator[str]:
 
 
 def _list_in(container: dict[str, Any]) -> list[Any] | None:
+    if isinstance(container.get("completion"), str) and "content" not in container:  # OpenRouter
+        return [container | {"content": container["completion"]}]
     if any(key in container for key in _MESSAGE_KEYS):
         return [container]
     for key in _MESSAGE_LISTS:

@@ -14,6 +14,7 @@ from app.otlp.normalise.messages import Messages, NormalisedMessage, read_messag
 from app.otlp.normalise.operations import operation_named
 from app.otlp.normalise.roles import is_role
 from app.otlp.normalise.spread import gather
+from app.otlp.normalise.streams import message_of_stream
 from app.otlp.normalise.toolio import (
     offered_in,
     recorded_arguments,
@@ -32,6 +33,7 @@ _TEXTS_IN_JSON = "tracy"
 _SYSTEM = "gen_ai.prompt.system."
 _FIRST_TOOL = ("0.name", "0.function.name", "0.function.0.name")
 """The ends of the names of the first tool."""
+_DATA_TYPES = frozenset({"application/json", "text/event-stream"})
 _OPENINFERENCE_KINDS = {
     **{"LLM": CHAT, "CHATMODEL": CHAT, "TOOL": TOOL, "AGENT": AGENT},
     **{"EMBEDDING": "embeddings", "RETRIEVER": "retrieval"},
@@ -221,10 +223,15 @@ def _spoken(span: SpanView, key: str, role: str) -> Messages | None:
 
 
 def _answer(span: SpanView) -> Any:
-    """Return an output; None for LlamaIndex's preparations of a request, which are marked as model calls, too."""
-    output = span.first("output.value")
-    if isinstance(output, str) and output.startswith('"') and span.text("output.mime_type") == "application/json":
+    """Return an output; None for LlamaIndex's preparations of a request, which are marked as model calls, too.
+
+    The text of a stream is read only where it is marked as data, because a model may repeat such a text.
+    """
+    output, kind = span.first("output.value"), span.text("output.mime_type")
+    if isinstance(output, str) and output.startswith('"') and kind == "application/json":
         return json_or_text(output)
+    if kind in _DATA_TYPES and (message := message_of_stream(output)):
+        return message
     request = json_container(output)
     return None if isinstance(request, dict) and "messages" in request and "tools" in request else output
 

@@ -14,6 +14,8 @@ which Prompt flow and vLLora write names without a beginning:
 - https://github.com/humanloop/humanloop-python
 - https://github.com/UiPath/uipath-python
 - https://github.com/truera/trulens
+- https://www.truefoundry.com/docs/ai-gateway/fetch-request-logs-span-attributes
+- https://github.com/open-telemetry/opentelemetry-php-contrib
 
 Some spread a value over attributes below its name, or have the words in events.
 """
@@ -32,11 +34,12 @@ from app.values.json import json_container, json_or_text
 
 _KIND_ENDS = (
     *("span.kind", "span.type", "span_kind", "span_type", "runner.type", "run_type", "observation_type"),
-    *("operation.type", "type.node", "file.type"),
+    *("operation.type", "type.node", "file.type", "resource"),
 )
 _KINDS = {
     **dict.fromkeys(("llm", "generation", "chat", "chat_model", "model_call", "llm_call", "llm_request"), CHAT),
-    **dict.fromkeys(("llm.invoke", "inference", "inference.framework"), CHAT),
+    **dict.fromkeys(("llm.invoke", "inference", "inference.framework", "model"), CHAT),
+    **dict.fromkeys(("chat/create", "chat/createstreamed", "responses/create", "responses/createstreamed"), CHAT),
     **dict.fromkeys(("tool", "tool_call", "tool_execution", "tool.invoke", "agentic.tool.invocation"), TOOL),
     **dict.fromkeys(("agent", "agent.invoke", "agentic.turn", "agentic.invocation", "record_root"), AGENT),
 }
@@ -70,6 +73,7 @@ _FACTS: dict[str, tuple[str, ...]] = {
         "llm.tokens.input",
         "cost.num_prompt_tokens",
         "metrics.unit.tokens.prompt",
+        "model.metric.input_tokens",
     ),
     "gen_ai.usage.output_tokens": (
         "usage.output_tokens",
@@ -79,9 +83,13 @@ _FACTS: dict[str, tuple[str, ...]] = {
         "llm.tokens.output",
         "cost.num_completion_tokens",
         "metrics.unit.tokens.completion",
+        "model.metric.output_tokens",
     ),
-    "gen_ai.usage.cache_read.input_tokens": ("usage.cache_read_input_tokens",),
-    "gen_ai.usage.cache_creation.input_tokens": ("usage.cache_creation_input_tokens",),
+    "gen_ai.usage.cache_read.input_tokens": ("usage.cache_read_input_tokens", "model.metric.cache_read_input_tokens"),
+    "gen_ai.usage.cache_creation.input_tokens": (
+        "usage.cache_creation_input_tokens",
+        "model.metric.cache_creation_input_tokens",
+    ),
 }
 _TOOL_NAMES = ("tool.name", "tool_name", "entity.name", "entity.1.name", "file.tool.function.name")
 _PARTS = ("usage.non_cached_input_tokens", "usage.cache_read_input_tokens", "usage.cache_creation_input_tokens")

@@ -119,9 +119,9 @@ def test_spans_without_ids_are_matched_by_arguments_then_by_name_one_for_one() -
     steps = steps_of(chat(1, [Q], [asked(*calls)]), tool(2, arguments='{"of":"y"}'), tool(3, arguments='{"of":"?"}'))
 
     assert [(step.source, step.arguments) for step in steps] == [
-        ("messages", {"of": "z"}),
         ("span", {"of": "y"}),
         ("span", {"of": "?"}),
+        ("messages", {"of": "z"}),
     ]
 
 
@@ -429,3 +429,43 @@ def test_tools_that_openai_runs_are_hosted_calls_with_their_results(
     assert (call_step.name, call_step.arguments, call_step.hosted) == (name, arguments, True)
     assert (call_step.result, call_step.error) == (result, error)
     assert (answer.kind, answer.text) == ("answer", "Open from 9 to 5.")
+
+
+def at(sent: dict[str, Any], start_ns: int, end_ns: int) -> dict[str, Any]:
+    return sent | {"startTimeUnixNano": start_ns, "endTimeUnixNano": end_ns}
+
+
+def test_tools_that_began_in_one_instant_are_in_the_order_in_which_they_were_asked_for() -> None:
+    asks = chat(1, [Q], [asked(call("c2"), call("c1"), call("c3"))])
+    answers = chat(4, [Q, asked(call("c2"), call("c1"), call("c3")), told("c3", "z")], ANSWER)
+
+    steps = steps_of(
+        asks, at(tool(2, id="c1", result="x"), 20, 21), at(tool(3, id="c2", result="y"), 20, 29), answers
+    )
+
+    assert seen(steps) == [("t", 3, "y", None), ("t", 2, "x", None), ("t", 1, "z", None), ("Here.", 4)]
+
+
+def test_a_call_without_a_span_is_before_the_spans_of_calls_that_were_asked_for_later() -> None:
+    inputs = [Q, asked(call("c1"), call("c2")), told("c1", "x"), told("c2", "y")]
+
+    steps = steps_of(chat(1, [Q], [asked(call("c1"), call("c2"))]), tool(2, id="c2", result="y"), chat(3, inputs, ANSWER))
+
+    assert seen(steps) == [("t", 1, "x", None), ("t", 2, "y", None), ("Here.", 3)]
+
+
+def test_a_span_without_content_after_a_tool_is_of_a_hook_around_it() -> None:
+    asks = chat(1, [Q], [asked(call("c1", of="x"))])
+
+    steps = steps_of(asks, tool(2, id="c1", arguments='{"of":"x"}', result="y"), tool(3, id="c1"), chat(4, [Q], ANSWER))
+
+    assert seen(steps[:1]) == [("t", 2, "y", None)]
+    assert len(steps) == 2
+
+
+def test_an_answer_is_after_the_tools_that_ran_beside_its_model_call_and_during_it() -> None:
+    answers = at(chat(1, [Q], ANSWER), 10, 90)
+
+    steps = steps_of(answers, tool(2, id="c1", result="x"), at(tool(3, id="c2", result="y"), 95, 99))
+
+    assert seen(steps) == [("t", 2, "x", None), ("Here.", 1), ("t", 3, "y", None)]

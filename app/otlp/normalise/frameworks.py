@@ -183,7 +183,9 @@ class FutureAGI(OpenInference):
 
     def output_messages(self, span: SpanView) -> Messages | None:
         """Return the output. In Java its calls are numbered outside of it: `message.tool_calls.0.tool_call.id`."""
-        listed = [entry.get("tool_call") for entry in gather(span.attributes, _CALLS_OF_JAVA) if isinstance(entry, dict)]
+        listed = [
+            entry.get("tool_call") for entry in gather(span.attributes, _CALLS_OF_JAVA) if isinstance(entry, dict)
+        ]
         return read_messages([{"tool_calls": listed}], "assistant") if listed else super().output_messages(span)
 
 

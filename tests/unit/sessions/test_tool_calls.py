@@ -439,9 +439,7 @@ def test_tools_that_began_in_one_instant_are_in_the_order_in_which_they_were_ask
     asks = chat(1, [Q], [asked(call("c2"), call("c1"), call("c3"))])
     answers = chat(4, [Q, asked(call("c2"), call("c1"), call("c3")), told("c3", "z")], ANSWER)
 
-    steps = steps_of(
-        asks, at(tool(2, id="c1", result="x"), 20, 21), at(tool(3, id="c2", result="y"), 20, 29), answers
-    )
+    steps = steps_of(asks, at(tool(2, id="c1", result="x"), 20, 21), at(tool(3, id="c2", result="y"), 20, 29), answers)
 
     assert seen(steps) == [("t", 3, "y", None), ("t", 2, "x", None), ("t", 1, "z", None), ("Here.", 4)]
 
@@ -449,7 +447,9 @@ def test_tools_that_began_in_one_instant_are_in_the_order_in_which_they_were_ask
 def test_a_call_without_a_span_is_before_the_spans_of_calls_that_were_asked_for_later() -> None:
     inputs = [Q, asked(call("c1"), call("c2")), told("c1", "x"), told("c2", "y")]
 
-    steps = steps_of(chat(1, [Q], [asked(call("c1"), call("c2"))]), tool(2, id="c2", result="y"), chat(3, inputs, ANSWER))
+    steps = steps_of(
+        chat(1, [Q], [asked(call("c1"), call("c2"))]), tool(2, id="c2", result="y"), chat(3, inputs, ANSWER)
+    )
 
     assert seen(steps) == [("t", 1, "x", None), ("t", 2, "y", None), ("Here.", 3)]
 
@@ -457,10 +457,12 @@ def test_a_call_without_a_span_is_before_the_spans_of_calls_that_were_asked_for_
 def test_a_span_without_content_after_a_tool_is_of_a_hook_around_it() -> None:
     asks = chat(1, [Q], [asked(call("c1", of="x"))])
 
-    steps = steps_of(asks, tool(2, id="c1", arguments='{"of":"x"}', result="y"), tool(3, id="c1"), chat(4, [Q], ANSWER))
+    ran = tool(2, id="c1", arguments='{"of":"x"}', result="y")
 
-    assert seen(steps[:1]) == [("t", 2, "y", None)]
-    assert len(steps) == 2
+    (turn,) = turns_of(asks, ran, tool(3, id="c1"), chat(4, [Q], ANSWER))
+
+    assert seen(list(turn.steps)) == [("t", 2, "y", None), ("Here.", 4)]
+    assert turn.warnings == ("1 span repeats another span of the same call and is no step.",)
 
 
 def test_an_answer_is_after_the_tools_that_ran_beside_its_model_call_and_during_it() -> None:

@@ -1,7 +1,7 @@
 """The text of a stream of server-sent events, which proxies record as the output of a model call.
 
-Each line `data: …` has the JSON of a chunk, in the form of OpenAI's chat completions and responses, of Anthropic's messages
-or of Gemini.
+Each line `data: …` has the JSON of a chunk, in the form of OpenAI's chat completions and responses, of Anthropic's
+messages, or of Gemini.
 """
 
 from __future__ import annotations

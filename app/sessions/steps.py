@@ -29,10 +29,10 @@ def in_step_order(spans: Sequence[TurnSpan]) -> list[TurnSpan]:
     """Return the spans in their order, but a model call that ran tools within itself after the last of these.
 
     A library that calls the tools by itself (google-genai) records one model call around them: it answers at its end.
-    Tools may also be beside the call that they are within (OpenLIT for coding agents).
+    Tools may also have the same parent as the call that they are within (OpenLIT for coding agents).
     """
     parents = {span.span_id: span.full.parent_span_id or "" for span in spans}
-    parents |= _calls_beside(spans)
+    parents |= _calls_during(spans)
     last_tool: dict[str, int] = {}
     for index in reversed(range(len(spans))):
         at = parents[spans[index].span_id] if spans[index].is_tool else ""
@@ -47,17 +47,17 @@ def in_step_order(spans: Sequence[TurnSpan]) -> list[TurnSpan]:
     return [spans[index] for index in sorted(range(len(spans)), key=key)]
 
 
-def _calls_beside(spans: Sequence[TurnSpan]) -> dict[str, str]:
-    """Return the model call with an answer beside each tool that ran during it, if one library recorded both."""
+def _calls_during(spans: Sequence[TurnSpan]) -> dict[str, str]:
+    """Return the model call with an answer and the same parent for each tool that ran during it."""
     latest: dict[tuple[str, str | None], TurnSpan] = {}
-    beside = {}
+    during = {}
     for span in spans:
         key = (span.scope, span.full.parent_span_id)
         if span.is_chat:
             latest[key] = span
         elif span.is_tool and (chat := latest.get(key)) and _answers_after(chat, span):
-            beside[span.span_id] = chat.span_id
-    return beside
+            during[span.span_id] = chat.span_id
+    return during
 
 
 def _answers_after(chat: TurnSpan, tool: TurnSpan) -> bool:
@@ -67,7 +67,7 @@ def _answers_after(chat: TurnSpan, tool: TurnSpan) -> bool:
 def steps_of(spans: Sequence[TurnSpan], calls: Sequence[RequestedCall]) -> tuple[Step, ...]:
     """Return the steps of a turn, from its spans in step order and the `calls` in its messages.
 
-    Calls without a span come before those that the model asked for after them, and before the answer of the model call
+    Calls without a span come before the calls that the model asked for later, and before the answer of the model call
     that contains them. If no model call has text, the agents' answers are the last steps, or else that of the root
     pipeline.
     """

@@ -465,7 +465,7 @@ def test_a_span_without_content_after_a_tool_is_of_a_hook_around_it() -> None:
     assert turn.warnings == ("1 span repeats another span of the same call and is no step.",)
 
 
-def test_an_answer_is_after_the_tools_that_ran_beside_its_model_call_and_during_it() -> None:
+def test_an_answer_is_after_the_tools_that_ran_during_its_model_call() -> None:
     answers = at(chat(1, [Q], ANSWER), 10, 90)
 
     steps = steps_of(answers, tool(2, id="c1", result="x"), at(tool(3, id="c2", result="y"), 95, 99))

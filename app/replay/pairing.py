@@ -39,7 +39,7 @@ def pair(
     possible pass. The other steps are paired with the remaining ones, only to show them.
 
     `failures` are the produced calls that a recorded failure has answered, with its step. Such a call is paired with
-    that step if a further call of the tool may be meant as the one that succeeded.
+    that step if it is a write, or if a further call of the tool may be meant as the one that succeeded.
     """
     pairing = _Pairing(steps, produced, checker)
     checked = [index for index, step in enumerate(steps) if step.checked]
@@ -89,18 +89,22 @@ class _Pairing:
         self.pairs.update(matching.owners)
 
     def pair_failures(self, failures: Mapping[int, int], lefts: Sequence[int]) -> bool:
-        """Pair calls that a recorded failure has answered with it if a later call of the tool is not paired yet.
+        """Pair writes that a recorded failure has answered with it, and reads if a later call is not paired yet.
 
+        A draft may read the first time what the recording read the second time, but no write happened.
         Return True if one of `lefts` lost its call by that.
         """
         moved = [left for left in lefts if self.pairs.get(left) in failures]
         free = self._free() if moved else {}
         for left in moved:
             right = self.pairs[left]
-            if (later := free[self._label(left)]) and later[-1] > right:
-                later.pop()
+            later = free[self._label(left)]
+            has_later = bool(later) and later[-1] > right
+            if has_later or self._is_write(left):
                 del self.pairs[left]
                 self.pairs[failures[right]] = right
+            if has_later:
+                later.pop()
         return any(left not in self.pairs for left in moved)
 
     def move_late_reads(self, accepted: Mapping[int, int], lefts: Sequence[int]) -> None:

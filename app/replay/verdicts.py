@@ -68,10 +68,12 @@ def verdicts(pairing: PairedTurn, checker: Checker, ask: AskTurn, assertion: str
     judgements = {**(ask(open_steps) if ask and open_steps else {}), **pairing.excused}
     calls = Counter(step.name for step in produced if step.kind == "tool_call")
     unpaired_calls = {arguments_key(step) for step in pairing.extra if step.kind == "tool_call"}
+    recorded = (steps[index] for index in pairs) if len(pairs) < len(steps) else ()
+    paired_calls = {arguments_key(step) for step in recorded if step.kind == "tool_call"}
     return tuple(
         _paired(step, produced[pairs[index]], comparisons.get(index), judgements.get(index), index in pairing.optional)
         if index in pairs
-        else _unpaired(index, pairing, calls, unpaired_calls)
+        else _unpaired(index, pairing, calls, unpaired_calls, paired_calls)
         for index, step in enumerate(steps)
     )
 
@@ -117,9 +119,16 @@ def not_run(step: CaseStep, reason: str) -> StepVerdict:
 
 
 def _unpaired(
-    index: int, pairing: PairedTurn, calls: Mapping[str, int], unpaired_calls: Collection[CallKey]
+    index: int,
+    pairing: PairedTurn,
+    calls: Mapping[str, int],
+    unpaired_calls: Collection[CallKey],
+    paired_calls: Collection[CallKey],
 ) -> StepVerdict:
-    """Return the verdict on a step without a produced one; `unpaired_calls` are produced calls without a step."""
+    """Return the verdict on a step without a produced one.
+
+    `unpaired_calls` are the produced calls without a step, `paired_calls` the recorded ones with a produced call.
+    """
     step = pairing.steps[index]
     if not step.checked or pairing.not_reached:
         return not_run(step, pairing.not_reached or "")
@@ -132,8 +141,11 @@ def _unpaired(
     elif arguments_key(step) in unpaired_calls:
         reason = f"{step.name} was called out of order"
     elif count := calls[step.name]:
-        times = "once" if count == 1 else f"{count} times"
-        reason = f"{step.name} was called {times}, but not with {shown_json(arguments_of(step.arguments))}"
+        times, arguments = ("once" if count == 1 else f"{count} times"), shown_json(arguments_of(step.arguments))
+        if arguments_key(step) in paired_calls:
+            reason = f"{step.name} was called with {arguments} fewer times than in the recording"
+        else:
+            reason = f"{step.name} was called {times}, but not with {arguments}"
     else:
         reason = f"{step.name} was never called"
     return StepVerdict(step.kind, "failed", _expected(step), None, reason)

@@ -140,6 +140,24 @@ def test_a_read_of_another_person_does_not_count_as_the_read_that_succeeded_at_t
     assert results(result) == [["passed", "failed", "passed"]]
 
 
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize(("made", "status"), [(1, "failed"), (2, "passed"), (3, "failed")])
+def test_a_write_that_only_got_the_recorded_failure_does_not_count_as_the_one_that_succeeded(
+    made: int, status: str, order: Order
+) -> None:
+    refused = call("refund", {"id": "A-1"}, error="503: nothing was booked")
+    steps = (refused, call("refund", {"id": "A-1"}, {"refunded": True}), answer("I have refunded it."))
+    case = TestCase(turns=(turn("Refund A-1", *steps),), order=order)
+    script = [*(calls(("refund", {"id": "A-1"})) for _ in range(made)), says("I have refunded it.")]
+
+    result = replay(case, ports(scripted(*script)))
+
+    assert result.status == status
+    if made == 1:
+        reason = 'refund was called with {"id": "A-1"} fewer times than in the recording'
+        assert [step.reason for step in result.turns[0].steps] == [None, reason, None]
+
+
 def test_a_statement_with_a_mistake_may_be_left_out() -> None:
     steps = (
         call("sql_query", {"sql": "SELECT net FROM shops"}, {"error": "column net does not exist"}),

@@ -34,6 +34,7 @@ AGENTS = {
     "seventeenth": 12,
     "eighteenth": 8,
     "nineteenth": 10,
+    "twentieth": 8,
 }
 # Agents with fewer drafts: each label of the first two was read once, and the others answer in JSON, for which the
 # operators make few.
@@ -54,6 +55,7 @@ WEEKLY = {
     "seventeenth",
     "eighteenth",
     "nineteenth",
+    "twentieth",
 }
 
 

@@ -90,7 +90,10 @@ class Outside:
         self.watching = False
         self.touched: list[str] = []
 
-    def __call__(self, event: str, _: object) -> None:
+    def __call__(self, event: str, arguments: tuple[object, ...]) -> None:
+        # Python looks for the source of a program that it can't parse in a file of this name.
+        if event == "open" and arguments[0] == "<unknown>":
+            return
         if self.watching and event.startswith(("open", "socket", "subprocess", "os.", "urllib", "sqlite3")):
             self.touched.append(event)
 

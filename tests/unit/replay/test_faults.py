@@ -318,7 +318,7 @@ def test_turns_after_a_fault_share_its_assertions() -> None:
 
     faulted = with_faults(case, faults).case
 
-    texts = [step.check.value for played in faulted.played for step in played.steps if step.kind == "answer"]
+    texts = [step.check.value for played in faulted.played_turns for step in played.steps if step.kind == "answer"]
     assert len(texts) == 52
     assert len(set(map(id, texts))) == 2
     assert texts[0] in {texts[50]}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -39,7 +39,8 @@ def pair(
     possible pass. The other steps are paired with the remaining ones, only to show them.
 
     `failures` are the produced calls that a recorded failure has answered, with its step. Such a call is paired with
-    that step if it is a write, or if a further call of the tool may be meant as the one that succeeded.
+    that step if a further call of the tool may be meant as the one that succeeded, or if it is a write that was made
+    again without another write in between.
     """
     pairing = _Pairing(steps, produced, checker)
     checked = [index for index, step in enumerate(steps) if step.checked]
@@ -89,18 +90,20 @@ class _Pairing:
         self.pairs.update(matching.owners)
 
     def pair_failures(self, failures: Mapping[int, int], lefts: Sequence[int]) -> bool:
-        """Pair writes that a recorded failure has answered with it, and reads if a later call is not paired yet.
+        """Pair calls that a recorded failure has answered with it, if a later call of the tool is not paired yet.
 
-        A draft may read the first time what the recording read the second time, but no write happened.
-        Return True if one of `lefts` lost its call by that.
+        A write that was recorded again without another write in between is paired with its failure in any case: nothing
+        that the draft did before can have let it succeed. Return True if one of `lefts` lost its call by that.
         """
         moved = [left for left in lefts if self.pairs.get(left) in failures]
         free = self._free() if moved else {}
+        writes = [left for left in lefts if self._is_write(left)] if moved else []
         for left in moved:
             right = self.pairs[left]
             later = free[self._label(left)]
             has_later = bool(later) and later[-1] > right
-            if has_later or self._is_write(left):
+            between = bisect_left(writes, left) - bisect_right(writes, failures[right])
+            if has_later or (self._is_write(left) and not between):
                 del self.pairs[left]
                 self.pairs[failures[right]] = right
             if has_later:

@@ -158,6 +158,15 @@ def test_a_write_that_only_got_the_recorded_failure_does_not_count_as_the_one_th
         assert [step.reason for step in result.turns[0].steps] == [None, reason, None]
 
 
+@pytest.mark.parametrize(("made", "status"), [("enable send", "passed"), ("send enable", "failed"), ("send", "failed")])
+def test_a_write_that_another_write_lets_succeed_may_be_right_at_once(made: str, status: str) -> None:
+    refused = call("send", {"to": "Ann"}, error="the network is off")
+    steps = (refused, call("enable", {"to": "Ann"}), call("send", {"to": "Ann"}), answer("Sent."))
+    script = [*(calls((name, {"to": "Ann"})) for name in made.split()), says("Sent.")]
+
+    assert replay(TestCase(turns=(turn("Write Ann", *steps),)), ports(scripted(*script))).status == status
+
+
 def test_a_statement_with_a_mistake_may_be_left_out() -> None:
     steps = (
         call("sql_query", {"sql": "SELECT net FROM shops"}, {"error": "column net does not exist"}),

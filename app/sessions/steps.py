@@ -110,9 +110,9 @@ def _around_its_tools(spans: Sequence[TurnSpan]) -> TurnSpan | None:
 
 
 def _in_order_of_calls(spans: Sequence[TurnSpan], places: Mapping[str, int]) -> Iterator[TurnSpan]:
-    """Yield the model calls and tools; tools that began in one instant in the order in which they were asked for."""
+    """Yield the model calls and tools; tools of the same start and end in the order in which they were asked for."""
     calls = (span for span in spans if span.is_chat or span.is_tool)
-    for _, group in groupby(calls, key=lambda span: (span.is_tool, span.full.start_ns)):
+    for _, group in groupby(calls, key=lambda span: (span.is_tool, span.full.start_ns, span.full.end_ns)):
         yield from sorted(group, key=lambda span: places.get(span.span_id, len(places)))
 
 

@@ -435,13 +435,22 @@ def at(sent: dict[str, Any], start_ns: int, end_ns: int) -> dict[str, Any]:
     return sent | {"startTimeUnixNano": start_ns, "endTimeUnixNano": end_ns}
 
 
-def test_tools_that_began_in_one_instant_are_in_the_order_in_which_they_were_asked_for() -> None:
+def test_tools_of_the_same_start_and_end_are_in_the_order_in_which_they_were_asked_for() -> None:
     asks = chat(1, [Q], [asked(call("c2"), call("c1"), call("c3"))])
     answers = chat(4, [Q, asked(call("c2"), call("c1"), call("c3")), told("c3", "z")], ANSWER)
 
-    steps = steps_of(asks, at(tool(2, id="c1", result="x"), 20, 21), at(tool(3, id="c2", result="y"), 20, 29), answers)
+    steps = steps_of(asks, at(tool(2, id="c1", result="x"), 20, 29), at(tool(3, id="c2", result="y"), 20, 29), answers)
 
     assert seen(steps) == [("t", 3, "y", None), ("t", 2, "x", None), ("t", 1, "z", None), ("Here.", 4)]
+
+
+def test_tools_of_the_same_start_are_in_the_order_of_their_ends() -> None:
+    asks = chat(1, [Q], [asked(call("c2"), call("c1"))])
+    later, earlier = at(tool(2, id="c2", result="x"), 20, 29), at(tool(3, id="c1", result="y"), 20, 21)
+
+    steps = steps_of(asks, later, earlier, chat(4, [Q], ANSWER))
+
+    assert seen(steps) == [("t", 3, "y", None), ("t", 2, "x", None), ("Here.", 4)]
 
 
 def test_a_call_without_a_span_is_before_the_spans_of_calls_that_were_asked_for_later() -> None:

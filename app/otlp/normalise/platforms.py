@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from app.otlp.normalise.convention import AGENT, CHAT, TOOL, Convention, SpanView, ToolUse
+from app.otlp.normalise.convention import AGENT, CHAT, COUNT_MAX, TOOL, Convention, SpanView, ToolUse
 from app.otlp.normalise.messages import Memo, Messages, NormalisedMessage
 from app.otlp.normalise.toolio import is_marked_as_error, offered_in, recorded_arguments, recorded_result
 from app.otlp.values import integer
@@ -129,12 +129,18 @@ def _only_text(value: Any, role: str) -> Messages | None:
 
 
 def _tokens(usage: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
-    name = next((name for name in names if integer(usage.get(name)) is not None), None)
+    name = next((name for name in names if _count(usage.get(name)) is not None), None)
     if name is None:
         return None
     # Langfuse's `input` and `output` do not include special tokens, such as cached ones. These are in `input_…`.
     parts = [name, *(key for key in usage if key.startswith(f"{name}_"))] if name in ("input", "output") else [name]
-    return sum(max(integer(usage[part]) or 0, 0) for part in parts)
+    return min(sum(_count(usage[part]) or 0 for part in parts), COUNT_MAX)
+
+
+def _count(value: Any) -> int | None:
+    """Return a whole number of at most `COUNT_MAX`, never below zero; None for any other value."""
+    number = integer(value)
+    return None if number is None or number > COUNT_MAX else max(number, 0)
 
 
 class _Typed(Platform):

@@ -34,6 +34,19 @@ def test_a_stored_batch_is_answered_with_an_empty_partial_success(world: World) 
     assert world.count("spans") == 1
 
 
+@pytest.mark.parametrize("usage", ['{"input": 18446744073709551616}', '{"input": 1e30, "output": 1e300}'])
+def test_a_count_in_json_that_no_database_can_hold_does_not_keep_out_the_batch(world: World, usage: str) -> None:
+    prompt_id = world.prompt()
+    platform = {"langfuse.observation.type": "generation", "langfuse.observation.usage_details": usage}
+
+    answer = world.send(export(new_span(prompt_id, **platform), new_span(prompt_id)))
+
+    assert (answer.status_code, answer.json) == (200, {"partialSuccess": {}})
+    listed = world.get(f"/api/v1/sessions?promptId={prompt_id}").json["sessions"]
+    assert [session["usage"]["inputTokens"] for session in listed] == [0]
+    assert world.count("spans") == 2
+
+
 @EMBEDDED_CONTAINER
 @pytest.mark.parametrize(
     "content_type", ["application/json", "Application/JSON; charset=UTF-8", "application/json ;x=y"]

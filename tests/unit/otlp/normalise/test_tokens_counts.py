@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from app.otlp.normalise import SpanView, tokens
+from app.otlp.normalise import Normalised, SpanView, tokens
+from app.otlp.normalise.convention import COUNT_MAX
 from app.otlp.normalise.tokens import TokenCounts, counts_of, first_token_ms
 
 READ, WRITTEN = "gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cache_creation.input_tokens"
@@ -195,3 +196,19 @@ def gemini(**usage: int) -> dict[str, Any]:
 def test_the_vendors_usage_in_the_ai_sdks_metadata(metadata: Any, counts: TokenCounts) -> None:
     attributes = {"ai.response.providerMetadata": json.dumps(metadata)}
     assert counts_of(view(attributes), 200, 30) == counts
+
+
+@pytest.mark.parametrize(
+    ("usage", "prompt", "completion"),
+    [
+        ('{"input": 3, "output": 2}', 3, 2),
+        ('{"input": -3, "output": 2}', 0, 2),
+        (f'{{"input": {COUNT_MAX + 1}, "input_tokens": 3, "output": 1e300}}', 3, 0),
+        (f'{{"input": 3, "input_cached": {2**64}, "input_audio": 4}}', 7, 0),
+        (f'{{"input": {COUNT_MAX}, "input_cached": {COUNT_MAX}}}', COUNT_MAX, 0),
+    ],
+)
+def test_a_platforms_counts_are_at_most_what_is_believed(usage: str, prompt: int, completion: int) -> None:
+    span = {"langfuse.observation.type": "generation", "langfuse.observation.usage_details": usage}
+
+    assert Normalised(view(span)).tokens[:2] == (prompt, completion)

@@ -10,9 +10,9 @@ import pytest
 
 from app.replay.effect_proposals import unknown_tools
 from tests.gate.heldout import read_source
+from tests.gate.newest import PAGE, measured_rows, newest_rows, section_of, summary
 from tests.gate.proposed import proposed_effects
-from tests.gate.strangers import HERE, PROPOSED, drafts, experiments, line, wrong
-from tests.support.documents import read_document
+from tests.gate.strangers import HERE, drafts, experiments, wrong
 
 AGENTS = {
     "first": 6,
@@ -41,27 +41,13 @@ AGENTS = {
 SMALL = {"ascensori", "kirchenorgel", "eingangsrechnungen", "hosting_tickets", "kefu_pingfen", "moderation_ar"}
 READERS = [("sixth", "writer"), ("sixth", "blind"), ("seventh", "blind"), ("eighth", "blind"), ("ninth", "blind")]
 SETS = ("first", "second", "third")  # with no wrong verdict
-# Each of these is measured for a minute. The others are measured by other tests, too, or are small.
-WEEKLY = {
-    "seventh",
-    "eighth",
-    "ninth",
-    "tenth",
-    "eleventh",
-    "twelfth",
-    "thirteenth",
-    "fourteenth",
-    "sixteenth",
-    "seventeenth",
-    "eighteenth",
-    "nineteenth",
-    "twentieth",
-}
+# The other sets are measured for a minute and more each.
+EACH_TIME = {"first", "second", "third", "fourth", "fifth", "sixth"}
 
 
-def marked(of: str, *others: str) -> Any:
-    """Return the parameters of a test, which runs weekly for some sets."""
-    return pytest.param(of, *others, marks=pytest.mark.weekly if of in WEEKLY else ())
+def marked(of: str) -> Any:
+    """Return the parameter of a test, which runs weekly for some sets."""
+    return pytest.param(of, marks=() if of in EACH_TIME else pytest.mark.weekly)
 
 
 @pytest.mark.parametrize("of", SETS)
@@ -97,26 +83,19 @@ def test_each_set_has_enough_agents_and_drafts(of: str) -> None:
 
 
 @pytest.mark.parametrize("of", [marked(of) for of in AGENTS])
-def test_the_page_shows_what_is_measured(of: str) -> None:
-    page = read_document("reference/measurements.md")
+def test_the_page_has_the_newest_figures_of_each_set(of: str) -> None:
+    measured = measured_rows(of)
 
-    assert [title for title in ("right", "none") if line(of, title) not in page] == []
-
-
-@pytest.mark.parametrize(("of", "reader"), [marked(*pair) for pair in READERS])
-def test_the_page_shows_what_is_measured_when_proposals_are_confirmed(of: str, reader: str) -> None:
-    page = read_document("reference/measurements.md")
-
-    assert [title for title in ("right", "none") if line(of, title, confirmed=reader) not in page] == []
+    assert [(old, new) for old, new in measured.items() if old != new] == []
+    assert {judge for _, judge, _ in newest_rows(section_of(PAGE.read_text(), of))} >= {"right", "none"}
 
 
-@pytest.mark.weekly
-def test_the_page_shows_what_is_measured_when_no_proposal_is_confirmed() -> None:
-    page = read_document("reference/measurements.md")
+@pytest.mark.parametrize("of", AGENTS)
+def test_the_table_of_all_sets_has_the_newest_figures(of: str) -> None:
+    page = PAGE.read_text()
+    (row,) = (row for row in page.splitlines() if row.startswith(f"| [{of}]"))
 
-    assert [
-        title for title in ("right", "none") if line("eighth", title, confirmed=f"{PROPOSED}blind") not in page
-    ] == []
+    assert row.endswith(summary(section_of(page, of)))
 
 
 # Commands and statements that only read, of tools that a person had confirmed as writes.

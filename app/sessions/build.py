@@ -129,8 +129,8 @@ def _turn(
         prompt_version=next(iter(versions), None),
         conversation_id=next(iter(conversations), None),
         user_id=next(iter(_names(spans, USER_KEYS)), None),
-        usage=sum((span.usage for span in listed), Usage()),
-        bill=total(span.bill for span in listed),
+        usage=sum((span.usage for span in listed if span.span_id in with_tokens), Usage()),
+        bill=total(span.bill for span in listed if span.span_id in with_tokens),
         warnings=tuple(warnings_of(spans, versions, conversations, cut)),
         spans=listed,
     )

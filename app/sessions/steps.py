@@ -14,7 +14,7 @@ from app.otlp.normalise.genai import DECISION, EXCEPTION
 from app.otlp.normalise.roles import NO_MODEL
 from app.otlp.normalise.tokens import first_token_ms
 from app.prices.book import PriceBook
-from app.prices.types import total
+from app.prices.types import NOTHING, total
 from app.sessions.exchanges import RequestedCall
 from app.sessions.model_calls import calls_of
 from app.sessions.spans import TurnSpan
@@ -288,7 +288,7 @@ def shown(span: TurnSpan, prices: PriceBook, *, has_tokens: bool) -> ShownSpan:
         reasoning=reasoning(span.outputs),
         text_with_calls=text_with_calls(span.outputs),
         served_model=served,
-        bill=total(part.bill(prices) for part in calls),
+        bill=total(part.bill(prices) for part in calls) if calls else NOTHING,
         first_token_ms=_first_token_ms(span) if span.is_chat else None,
     )
 

@@ -107,6 +107,7 @@ class OpenApi:
 
 
 def build_document(routes: Sequence[Route]) -> Json:
+    """Return the OpenAPI 3.1 document of the described routes below `API`, with the schemas that they use."""
     plugin = MarshmallowPlugin(schema_name_resolver=_namer(routes))
     spec = APISpec(
         title="Reprise",

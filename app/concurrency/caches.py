@@ -37,6 +37,10 @@ class BoundedCache(Generic[T]):
         return entry[0] if entry else None
 
     def put(self, key: Hashable, value: T, *, weight: int) -> None:
+        """Keep a value, and drop the values that were not read for the longest time, as far as the weights require it.
+
+        A value that is heavier than the limit is not kept.
+        """
         if weight > self._limit:
             return
         with self._lock:

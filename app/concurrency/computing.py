@@ -27,6 +27,7 @@ class ComputingPlace:
         self._held: AbstractContextManager[None] | None = None
 
     def take(self) -> None:
+        """Wait for the place; does nothing while the request has it. Raises `Unavailable` if none is free in time."""
         if self._held is not None:
             return
         held = self._semaphore.hold(self._organization_id, wait_s=self._wait_s)
@@ -36,6 +37,7 @@ class ComputingPlace:
         self._held = held
 
     def give_back(self) -> None:
+        """Let another request have the place; does nothing without one."""
         held, self._held = self._held, None
         if held is not None:
             held.__exit__(None, None, None)

@@ -64,6 +64,7 @@ class BehaviourTally(msgspec.Struct, frozen=True, array_like=True):
         return cls(len(played), counts)
 
     def plus(self, other: BehaviourTally) -> BehaviourTally:
+        """Return the counts of both tallies together. A replay that is in both counts twice."""
         counts = {feature: dict(values) for feature, values in self.counts.items()}
         for feature, values in other.counts.items():
             for value, replays in values.items():
@@ -102,6 +103,7 @@ def names_of(played: Iterable[Behaviour]) -> dict[str, str]:
 
 
 def order_key(value: str) -> str:
+    """Return the key of an order of calls in a mapping that also has the features of tools."""
     return f"{ORDER} {value}"
 
 

@@ -31,11 +31,14 @@ PENDING_MAX = 20_000
 class Store(Protocol):
     """Stores the counts of all processes; see `app/redis_store/metric_store.py`."""
 
-    def add(self, increments: Increments) -> None: ...
+    def add(self, increments: Increments) -> None:
+        """Add to the counters and histograms; each increment counts once, however many processes add."""
 
-    def put_gauges(self, process: str, values: Mapping[tuple[Metric, Labels], float]) -> None: ...
+    def put_gauges(self, process: str, values: Mapping[tuple[Metric, Labels], float]) -> None:
+        """Set gauges of a process. They do not count any more once the process has stopped writing them."""
 
-    def total(self) -> Readings: ...
+    def total(self) -> Readings:
+        """Return the sums over all processes."""
 
 
 class Metrics:

@@ -51,6 +51,7 @@ class Range(NamedTuple):
         return (self.least is None or number >= self.least) and (self.most is None or number <= self.most)
 
     def of(self, column: ColumnElement[Any]) -> Iterator[ColumnElement[bool]]:
+        """Yield the conditions that the column is within the range; a limited range leaves out NULL, as `has` does."""
         if self.least is not None:
             yield column >= self.least
         if self.most is not None:

@@ -237,6 +237,7 @@ def _rejection(span: Span, code: Code, reason: str) -> Rejection:
 
 
 def unknown_prompt_reason(prompt_id: str) -> str:
+    """Return why a span is rejected: its prompt does not exist in the key's project."""
     return (
         f"service.prompt.id {shown(prompt_id)} is no prompt of this API key's project; "
         "use the id of one of its prompts, or a key of the prompt's project"

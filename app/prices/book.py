@@ -75,6 +75,7 @@ class PriceBook:
     _known: dict[CalledModel, Tariff | None] = field(default_factory=dict, init=False, compare=False)
 
     def find(self, called: CalledModel) -> Tariff | None:
+        """Return what a model costs; None without a price. Results are kept, for up to `_KNOWN_MAX` models."""
         known = CalledModel(called.provider[:LONGEST], called.model[:LONGEST])
         if known not in self._known:
             if len(self._known) >= _KNOWN_MAX:

@@ -53,6 +53,7 @@ class Background:
         self._clock = threading.Thread(target=clock.run, args=ticking, name="clock", daemon=True)
 
     def start(self) -> None:
+        """Start the storing processes, then the workers and the clock; returns at once."""
         self._storing.start(self._metric_store)
         # Dramatiq's TimeLimit starts its timer at this event, which a worker process emits, too.
         self._broker.emit_after("process_boot")

@@ -50,6 +50,7 @@ class AnswerReader:
             self._bound = _Events(answer_bytes, part) if streamed else _Whole(answer_bytes, part)
 
     def read(self, received: bytes) -> Iterator[bytes]:
+        """Yield what the received bytes complete; `ProviderFailure` for too many bytes or too many small pieces."""
         self._left -= max(len(received), EVENT_BYTES)
         if self._left < 0:
             raise _too_large("comes in too many pieces")
@@ -57,9 +58,11 @@ class AnswerReader:
             yield from self._bound.read(piece)
 
     def end(self) -> Iterator[bytes]:
+        """Yield what is left when the vendor has closed the answer."""
         return self._bound.end()
 
     def read_all(self, received: Iterable[bytes]) -> Iterator[bytes]:
+        """Yield a whole answer or each event. Reading ends early where the rest would be cut off, as for errors."""
         for piece in received:
             yield from self.read(piece)
             if self._bound.is_full:

@@ -74,6 +74,7 @@ class AnswerBuilder:
             self.refusal.append(text)
 
     def add_arguments(self, call: CallPieces, text: str) -> None:
+        """Append a piece of the JSON of a call's arguments; `ProviderFailure` for JSON with too many elements."""
         if text:
             self._count(text)
             self._elements += count_marks(text)

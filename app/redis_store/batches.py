@@ -81,12 +81,14 @@ class LocalBodies:
         self._kept: dict[str, tuple[float, bytes]] = {}
 
     def put(self, ticket: str, body: bytes) -> None:
+        """Keep a body for `BODY_S` seconds under its ticket."""
         now = self._monotonic()
         with self._lock:
             self._forget_until(now)
             self._kept[ticket] = now + BODY_S, body
 
     def get(self, ticket: str) -> bytes | None:
+        """Return the body; None if it has expired or was deleted."""
         with self._lock:
             self._forget_until(self._monotonic())
             return self._kept[ticket][1] if ticket in self._kept else None

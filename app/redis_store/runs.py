@@ -229,6 +229,10 @@ class RunCompletions:
         self._closed = True
 
     def announce(self, run_id: int, record: bytes = b"") -> None:
+        """Send the end of a run to all processes. `record` is the ended run, or empty to let readers query it.
+
+        Errors of Redis are logged: the requests that wait read the run's row.
+        """
         try:
             self._announce(Announcement(run_id, record))
         except redis.RedisError as error:

@@ -49,6 +49,7 @@ class Unanswered:
         return bool(self._queues)
 
     def add(self, requested: RequestedCall) -> None:
+        """Enter a call under all keys by which a response may find it."""
         call = requested.call
         self._queues[call.id, requested.name_and_arguments].append(requested)
         if call.id:

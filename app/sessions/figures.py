@@ -86,6 +86,7 @@ class FiguresSum:
 
     @property
     def figures(self) -> Figures:
+        """The sum so far. Later additions do not change it."""
         sketches = (
             {bucket: count for bucket, count in sketch.items() if count} for sketch in (self._latency, self._cost)
         )

@@ -71,6 +71,7 @@ class ValuedSessions:
     def of(
         cls, samples: Sequence[Sample], weights: Weights, vocabulary: Vocabulary, effect_of: Effects
     ) -> ValuedSessions:
+        """Compute the weight of each sample and divide it among the features that the sample needs."""
         needs = [needs_of(sample.scored, vocabulary, effect_of) for sample in samples]
         by_session = weights_of(samples, weights, effect_of)
         values: dict[Feature, float] = defaultdict(float)

@@ -78,6 +78,7 @@ class ListOrigin:
 
     @classmethod
     def read(cls, text: str) -> ListOrigin:
+        """Read the parameter `list` of an address. A text without a known beginning is a log's query."""
         if match := _FINDING.match(text):
             return cls(text[match.end() :], finding=match[1])
         query = text.removeprefix(_SESSIONS)

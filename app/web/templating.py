@@ -63,6 +63,7 @@ KEYS = (
 
 
 def environment(*, assets: Assets, now: Now) -> Environment:
+    """Return the Jinja environment of the pages, with their filters and functions. Unknown variables are errors."""
     templates = Environment(
         loader=FileSystemLoader(FOLDER),
         autoescape=True,

@@ -38,6 +38,7 @@ class WorkTime:
 
     @property
     def is_over(self) -> bool:
+        """Whether the job is to end. `busy` is asked only between `busy_part` of `full_s` and `full_s`."""
         now = self.monotonic()
         worked_s = now - self._began
         if worked_s >= self.full_s or worked_s < self.full_s * self.busy_part:

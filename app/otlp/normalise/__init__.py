@@ -149,6 +149,7 @@ class Normalised:
 
     @Lazy
     def tokens(self) -> TokenCounts:
+        """The tokens of the call, 0 where none are recorded; those in the span's events if its attributes have none."""
         prompt, completion = self._first("input_tokens") or 0, self._first("output_tokens") or 0
         if self.is_chat and not (prompt or completion) and (counted := counted_in_events(self.span)):
             counts = (counted.count(f"gen_ai.usage.{side}_tokens") or 0 for side in ("input", "output"))

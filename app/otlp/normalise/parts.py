@@ -39,6 +39,7 @@ class ContentParts:
     """The first call of each id; None without a call that has one."""
 
     def add(self, other: ContentParts) -> None:
+        """Append the parts of a content that follows; `first_by_id` stays."""
         self.texts += other.texts
         self.calls += other.calls
         self.responses += other.responses

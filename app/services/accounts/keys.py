@@ -98,6 +98,10 @@ class KeyService:
         expires_at: datetime | None = None,
         actor: Actor = SYSTEM,
     ) -> NewKey:
+        """Create a key of a project. Only the result has the secret: its digest is stored.
+
+        Raises `Invalid` for an unknown scope, for no scope, and for a project with `KEYS_MAX` valid keys.
+        """
         if unknown := scopes - SCOPES or (not scopes and {"(none)"}):
             raise Invalid(f"scopes: {', '.join(sorted(unknown))}: use {', '.join(sorted(SCOPES))}")
         secret = "rp_" + new_token()
@@ -153,6 +157,10 @@ class KeyService:
 
     @retried
     def revoke(self, *, project_id: int, key_id: int, actor: Actor = SYSTEM) -> None:
+        """Revoke a key; `NotFound` for an unknown key, a key of another project, and a revoked key.
+
+        Other processes may accept the key for another `CACHE_S` seconds.
+        """
         with self.database.write() as connection:
             if not api_keys.revoke_key(connection, project_id=project_id, key_id=key_id, now=self.now()):
                 raise NotFound("There is no such API key, or it was revoked before.")

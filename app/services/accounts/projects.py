@@ -46,6 +46,7 @@ class ProjectService:
         raise NotFound("There is no project yet: run `reprise init`.")
 
     def get(self, *, organization_id: int, project_id: int) -> Project:
+        """Return a project of the organization; `NotFound` does not reveal whether another organization has it."""
         with self.database.read() as connection:
             project = organizations.require_project(connection, project_id)
         if project.organization_id != organization_id:
@@ -67,6 +68,7 @@ class ProjectService:
 
     @retried
     def rename(self, *, project_id: int, name: str, actor: Actor) -> None:
+        """Rename a project; `Invalid` for an empty or too long name, `NotFound` for an unknown or erased project."""
         name = checked_name(name)
         with self.database.write() as connection:
             old = organizations.require_project(connection, project_id).name

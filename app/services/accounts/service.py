@@ -133,6 +133,8 @@ class AccountService:
         return require(invitations.get(invitation_id), "There is no such invitation.")
 
     def withdraw(self, *, organization_id: int, invitation_id: int, actor: Actor) -> None:
+        """End an invitation, so that its link leads nowhere; `NotFound` if it was accepted or withdrawn before."""
+
         def withdraw(connection: Connection) -> None:
             # Locked first, as in `_accept`: in the other order the two could deadlock.
             organizations.lock_organization(connection, organization_id)

@@ -81,6 +81,7 @@ class KnownOrigins:
     secret_key: str
 
     def find(self, connection: Connection, *, email: str, origin: SignInOrigin) -> Familiarity:
+        """Return which parts of the origin the account has signed in from within `REMEMBERED`."""
         network, device = self._digests(email, origin)
         since = self.now() - REMEMBERED
         digests = users.known_digests(connection, email=email, digests=(network, device), since=since)
@@ -93,6 +94,7 @@ class KnownOrigins:
         return user.id if user is not None and is_known else None
 
     def remember(self, connection: Connection, *, user_id: int, email: str, origin: SignInOrigin) -> None:
+        """Store that the user signed in from the origin now; of a user, the last `ORIGINS_MAX` digests are kept."""
         network, device = self._digests(email, origin)
         now = self.now()
         users.remember_origins(

@@ -38,12 +38,14 @@ class AuditProgress:
         self._reported_model = reported_model
 
     def add(self, model: LanguageModel, tokens: Tokens) -> None:
+        """Add the cost of a call at the model's price."""
         cost = cost_of(model, tokens)
         with self._lock:
             self._prompt_usd += cost.prompt
             self._completion_usd += cost.completion
 
     def put(self, index: int, outcome: ProbeOutcome) -> None:
+        """Store the outcome of the probe with this place in the audit's list."""
         verdict = {"verdict": outcome.verdict, "reason": outcome.reason, "decidedBy": outcome.decided_by}
         with self._lock:
             self.verdicts[str(index)] = verdict

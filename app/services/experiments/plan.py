@@ -103,6 +103,7 @@ class Plan:
 
     @classmethod
     def of(cls, row: ExperimentRow, contents: Contents) -> Plan:
+        """Read the plan from the stored JSON of an experiment."""
         return cls(
             row,
             convert(row.design, Parameters),

@@ -62,6 +62,7 @@ class ReplayedExperiment:
 
     @cached_property
     def by_series(self) -> Mapping[Series, Sequence[PlayedRow]]:
+        """The replays of each series in order of ordinal; a series without a replay is not in it."""
         series: defaultdict[Series, list[PlayedRow]] = defaultdict(list)
         for replay in self.replays:
             series[Series(replay.arm, replay.test_case_id, replay.variant)].append(replay)
@@ -148,6 +149,10 @@ class ReplayedExperiment:
 
     @cached_property
     def assessment(self) -> Assessment:
+        """The decisions so far and the replays that are needed next.
+
+        If nothing is left to play and an arm is undecided, the decisions are final and have the reason.
+        """
         exhausted = self._exhausted
         decisions = self.decisions(exhausted)
         wanted = self._wanted(decisions)

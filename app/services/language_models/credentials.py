@@ -140,6 +140,7 @@ class CredentialService:
 
     @retried
     def clear(self, organization_id: int, vendor: str, *, actor: Actor = SYSTEM) -> None:
+        """Remove an organization's credential; `NotFound` without one. The settings' credential holds again."""
         with self.database.write() as connection:
             key = {"organization_id": organization_id, "vendor": vendor}
             if not delete_rows(connection, language_models.vendor_credentials, **key):

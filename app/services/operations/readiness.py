@@ -65,6 +65,7 @@ class Readiness:
         return f"The database's schema is at {current or 'no revision'}: run `reprise db upgrade`."
 
     def redis_problem(self) -> str | None:
+        """Return why Redis can't be used; None if it answers."""
         try:
             self.client.ping()
         except redis.RedisError as error:

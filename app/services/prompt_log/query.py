@@ -148,6 +148,7 @@ class LogQuery:
 
     @property
     def sessions(self) -> SessionRange:
+        """The same range for the sessions of the log: times in Unix nanoseconds instead of dates."""
         from_at, to_at = self.filter.from_at, self.filter.to_at
         return SessionRange(
             self.prompt_id,

@@ -95,6 +95,7 @@ class PromptReader:
         return self._keep(prompt_versions.find_version_by_id(connection, version_id=head.newest_version_id))
 
     def pinned(self, connection: Connection, head: PromptHead, commit_hash: str) -> Version:
+        """Return the version with this whole commit hash; `NotFound` if the prompt has none."""
         if cached := self._cached(head, (head.id, commit_hash)):
             return cached
         if not _HASH.fullmatch(commit_hash):

@@ -61,6 +61,7 @@ def is_spent(database: Database, *, experiment_id: int, replay_id: int, max_cost
 
 
 def cost_reached(max_cost: float) -> str:
+    """Return the reason of an experiment that ended because of its cost limit."""
     return f"The experiment's cost reached ${max_cost:g}."
 
 

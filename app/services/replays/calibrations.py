@@ -58,6 +58,7 @@ class CalibrationView:
 
     @property
     def status(self) -> Status:
+        """The status by the replays: "running" also while a worker compares them, "error" only if none was played."""
         statuses = {replay.status for replay in self.replays}
         if statuses & set(replays.UNFINISHED):
             return "queued" if statuses == {"queued"} else "running"

@@ -51,6 +51,7 @@ class Candidate:
 
     @property
     def kind(self) -> CandidateKind:
+        """An `external` program comes before a `change`, and a `change` before the version or draft below it."""
         if self.external is not None:
             return "external"
         if self.change is not None:

@@ -181,6 +181,7 @@ class TestCaseService:
         return self.store.add(proposal.head, name, case, session_id, actor, change.details, once=once)
 
     def by_hand(self, *, project_id: int, prompt_id: int, written: WrittenCase, actor: Actor = SYSTEM) -> TestCaseRow:
+        """Store a test case that a person wrote. Its default name is the beginning of the question."""
         head = self._head(project_id, prompt_id)
         assertion = cast(AssertionType, head.assertion_type)
         case = case_by_hand(

@@ -67,6 +67,7 @@ class Progress:
         self._done = done
 
     def add(self, model: LanguageModel, tokens: Tokens) -> None:
+        """Add the tokens of a call and their cost at the model's price."""
         cost = cost_of(model, tokens)
         with self._lock:
             self._tokens += tokens

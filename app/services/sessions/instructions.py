@@ -100,6 +100,10 @@ class InstructionService:
     checked_change: Callable[[dict[str, Any]], DraftChange]
 
     def report(self, *, project_id: int, prompt_id: int, sessions_max: int | None = None) -> InstructionReport:
+        """Compare the draft with the instructions of its last `sessions_max` sessions, at most `SESSIONS_MAX`.
+
+        Without a recorded instruction the report has only the draft and the sessions. `NotFound`: no such prompt.
+        """
         with self.database.read() as connection:
             head, draft = self.reader.read_draft(connection, project_id=project_id, prompt_id=prompt_id)
             sessions, instructions = self._recorded(connection, head, sessions_max or SESSIONS_MAX)

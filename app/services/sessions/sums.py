@@ -103,6 +103,7 @@ class TurnBlocks:
 
     @property
     def totals(self) -> SessionTotals:
+        """The totals of all blocks together, added up for each call."""
         totals = SessionTotals()
         for of_block in self._totals.values():
             totals.join(of_block)

@@ -212,6 +212,7 @@ def chosen_cases(
 
 
 def view_of(connection: Connection, row: SuiteRow) -> SuiteView:
+    """Return the suite with its test cases; a test case that was deleted meanwhile is left out."""
     rows = suites.list_members(connection, project_id=row.project_id, suite_id=row.id)
     ids = [member.test_case_id for member in rows]
     cases = {case.id: case for case in suites.cases_of(connection, project_id=row.project_id, test_case_ids=ids)}

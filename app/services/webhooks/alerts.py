@@ -103,6 +103,7 @@ class AlertService:
 
     @retried
     def remove(self, *, project_id: int, rule_id: int, actor: Actor = SYSTEM) -> None:
+        """Remove a rule; `NotFound` if the project does not have it. No event ends an alert that is firing."""
         with self.database.write() as connection:
             rule = _rule(connection, project_id, rule_id)
             delete_rows(connection, alert_rules.alert_rules, id=rule_id, project_id=project_id)

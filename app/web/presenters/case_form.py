@@ -41,6 +41,7 @@ class ToolRow:
 
     @property
     def effects(self) -> list[tuple[str, str]]:
+        """The choices of the tool's effect as (value, text), with the value "" for the default."""
         default = (
             f"Default: {labels.EFFECTS[self.default.declared][0]}, {labels.EFFECTS_FROM[self.default.effect_from]}"
         )

@@ -62,6 +62,7 @@ class ShownExperiment:
 
     @property
     def title(self) -> str:
+        """The candidate, and what it is compared with if anything, each with the message of its version."""
         title = self._with_message(self.candidate, "candidate")
         if self.against:
             title = f"{title} against {self._with_message(self.against, 'baseline')}"

@@ -67,6 +67,7 @@ class ImportReport:
     more: int = 0
 
     def add(self, message: str) -> None:
+        """Add a message, cut after `MESSAGE_MAX` characters; those after the first `MESSAGES_MAX` are only counted."""
         if len(self.messages) < MESSAGES_MAX:
             self.messages.append(message if len(message) <= MESSAGE_MAX else f"{message[:MESSAGE_MAX]}…")
         else:

@@ -73,6 +73,7 @@ class NewPromptPage(PromptPage):
 
 
 def new_prompt_body(form: Form) -> dict[str, Any]:
+    """Return the body of POST /api/v1/prompts for the form; without a chosen model it has none, for the default."""
     body = {
         "name": form.text("name"),
         "value": form.text("value"),

@@ -106,6 +106,7 @@ class ShownMember:
 
     @property
     def state(self) -> tuple[str, str]:
+        """The word of the badge and its kind ("", "accent", "bad", "ok" or "warn")."""
         view = self.calibration
         if view is None:
             return "not calibrated", ""

@@ -22,6 +22,7 @@ class Renderings:
         return self._made.get(selections)
 
     def put(self, selections: Selections, rendering: Rendering) -> None:
+        """Remember a rendering; one of more than `CHARACTERS_MAX` is not remembered."""
         weight = OVERHEAD + len(rendering.instruction) + sum(len(key) + len(name) for key, name in selections)
         if self._weight + weight > CHARACTERS_MAX:
             self._made, self._weight = {}, 0

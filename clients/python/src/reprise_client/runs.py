@@ -83,6 +83,10 @@ class ClientRequest:
 
 
 def run_request(prompt_id: int, question: str, options: RunOptions) -> ClientRequest:
+    """Return the request of POST /api/v1/prompts/run; options without a value are left out.
+
+    Without `idempotency_key` it has a new one. Raises `ConfigurationError` for values that are no JSON.
+    """
     body = {
         "id": prompt_id,
         "question": question,
@@ -144,6 +148,7 @@ class RunResult:
 
     @classmethod
     def parse(cls, body: bytes, run_id: int | None, url: str) -> RunResult:
+        """Read a run's answer; `UnreachableError` without a text as `answer`. Other wrong types count as empty."""
         run = parse_answer(body, url)
         placeholders, status, time_ms = _object(run.get("placeholders")), run.get("status"), run.get("response_time_ms")
         if not isinstance(run.get("answer"), str):

@@ -45,6 +45,10 @@ _TARGET = {
 
 
 def score_request(name: str, value: float | bool | str, options: ScoreOptions) -> ClientRequest:
+    """Return the request of POST /api/v1/scores. Without `score_id` the score has a new id, so each call adds a score.
+
+    Raises `ConfigurationError` for a value that is no JSON, such as NaN.
+    """
     known = {_TARGET[option]: named for option, named in options.items() if option in _TARGET}
     body = {
         "id": options.get("score_id") or str(uuid.uuid4()),

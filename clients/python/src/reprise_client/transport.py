@@ -86,6 +86,7 @@ class Transport:
         return self._send("GET", request.path, timeout_s, params=request.query, headers=request.headers)
 
     def run(self, request: ClientRequest, **headers: str) -> HttpReply:
+        """Return the whole answer, whatever its status. The call has what is left to the deadline, at least 0.1 s."""
         left_s = max(0.1, request.deadline - time.monotonic())
         return self._send(
             request.method, request.path, left_s, content=request.body, headers=request.headers(**headers)
@@ -160,6 +161,7 @@ class AsyncTransport:
         return await self._send("GET", request.path, timeout_s, params=request.query, headers=request.headers)
 
     async def run(self, request: ClientRequest, **headers: str) -> HttpReply:
+        """Return the whole answer, whatever its status. The call has what is left to the deadline, at least 0.1 s."""
         left_s = max(0.1, request.deadline - time.monotonic())
         return await self._send(
             request.method, request.path, left_s, content=request.body, headers=request.headers(**headers)

@@ -34,6 +34,7 @@ class Forge:
     is_own: Callable[[Mapping[str, Any]], bool]
 
     def request(self, method: str, path: str, **parts: Any) -> Any:
+        """Return the JSON of the answer, None for an empty one; `CouldNotRun` for an error status or no connection."""
         try:
             response = self.client.request(method, path, **parts)
             response.raise_for_status()

@@ -162,6 +162,7 @@ def markdown_lines(ended: Mapping[str, Any]) -> Iterator[str]:
 
 
 def summary(ended: Mapping[str, Any]) -> str:
+    """Return two or more sentences: the sentences of the text by state, the replays with their cost, and the errors."""
     counts, number = ended["counts"], len(ended["sentences"])
     states = (f"{counts[state]} {word.lower()}" for state, word in WORDS.items() if state and counts[state])
     found = f"{plural(number, 'sentence')}: {', '.join(states) or 'nothing is known'}."

@@ -79,6 +79,10 @@ def audited(
 
 
 def exit_code(audit: dict[str, Any], min_caught: float) -> int:
+    """Return 0 if enough planted errors were not accepted, 1 for too few, and 2 without figures.
+
+    `min_caught` is a share from 0 to 1. A probe that a person would have to decide counts as caught.
+    """
     if audit["status"] != "finished" or audit["figures"] is None:
         return 2
     planted = audit["figures"]["planted"]

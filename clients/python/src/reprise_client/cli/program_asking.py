@@ -50,6 +50,10 @@ class Asking:
             )
 
     def wait_until_ready(self, program: ProgramProcess) -> None:
+        """Wait until the program listens at its URL; does nothing without one.
+
+        Raises `CouldNotRun` if the program ends before, or does not listen within `start_timeout_s`.
+        """
         deadline = time.monotonic() + self.start_timeout_s
         while self.url and not _is_open(self.url):
             if not program.is_running:

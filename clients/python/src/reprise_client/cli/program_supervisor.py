@@ -99,6 +99,7 @@ def kill_marked(token: str) -> None:
 
 
 def with_token(token: str) -> set[int]:
+    """Return the processes with the token in their environment; without /proc, as far as `ps` shows it."""
     return marked(token) if _PROC.is_dir() else listed(token)
 
 
@@ -149,6 +150,10 @@ def _end_like(status: int) -> None:
 
 
 def main(descriptor: str, *arguments: str) -> None:
+    """Run the program `arguments` until it ends or the socket `descriptor` is closed at the command's end.
+
+    The process ends like the program: with its exit code or signal, and with 127 if it can't be started.
+    """
     command = socket.socket(fileno=int(descriptor))
     _adopt_orphans()
     try:

@@ -197,6 +197,7 @@ def named(prompt_id: int | None, local: PromptFile | None) -> int:
 
 
 def from_answer(answer: dict[str, Any]) -> PromptFile:
+    """Return the file of a prompt as the API answers it; `CouldNotRun` if its content has no form as a file."""
     try:
         return files.from_answer(answer)
     except BadFile as error:

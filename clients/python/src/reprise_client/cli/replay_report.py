@@ -127,6 +127,7 @@ def _junit_case(outcome: ReplayOutcome) -> JunitCase:
 
 
 def as_json(prompt_id: int, outcomes: Sequence[ReplayOutcome]) -> str:
+    """Return the report of `--json`: the exit code and each replay as the API shows it, null if it did not start."""
     report = {
         "promptId": prompt_id,
         "exitCode": exit_code(outcomes),

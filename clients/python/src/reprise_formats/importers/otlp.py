@@ -81,6 +81,7 @@ class RecordedSpan:
     conversation: str | None
 
     def resource_spans(self, scope: str) -> bytes:
+        """Return an entry of `resourceSpans` as JSON. Its ids are hashed as by `spans.to_otlp`."""
         ids = {"traceId": sent_trace_id(scope, self.trace_id)}
         for name in ("spanId", "parentSpanId"):
             if self.span.get(name):

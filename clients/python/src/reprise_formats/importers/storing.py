@@ -54,6 +54,7 @@ class CaseImport:
         return "Imported " + ", ".join([plural(self.stored, "test case"), *failed]) + "."
 
     def run(self, records: Iterable[ImportedRecord], *, strict: bool = False) -> None:
+        """Store the records, and report unreadable and refused ones; `strict` ends with the first of them."""
         for record in records:
             try:
                 self._store(record)
@@ -96,6 +97,7 @@ class PromptImport:
         self.prompts = self.versions = self.labels = self.failed = 0
 
     def run(self, records: Iterable[ImportedRecord], *, strict: bool = False) -> None:
+        """Read all records, then store the prompts; failures are reported, and `strict` ends with the first one."""
         versions: list[ImportedVersion] = []
         for record in records:
             try:

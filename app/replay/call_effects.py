@@ -24,29 +24,31 @@ from app.replay.tool_names import (
 )
 
 # Keys of arguments whose values never make a command, or a statement, write; and keys whose values may.
-_HARMLESS_KEYS, _HARMLESS_SQL_KEYS = words("keys", "beside"), words("keys", "beside_sql")
-_RISKY_KEYS = words("keys", "not_beside")
+_HARMLESS_KEYS, _HARMLESS_SQL_KEYS = words("keys", "harmless"), words("keys", "harmless_for_sql")
+_RISKY_KEYS = words("keys", "risky")
 _WORDS_FOR_PEOPLE = words("prose", "keys") | words("prose", "messages")
 _HARMLESS_TEXT_KEYS = _HARMLESS_KEYS & _HARMLESS_SQL_KEYS
 _SQL_KEYS, PROGRAM_KEYS = words("keys", "sql"), words("keys", "program_arguments")
 _DECISIVE_KEYS = _RISKY_KEYS | PROGRAM_KEYS | SHELL_KEYS  # their values change what is run
 _QUERY_KEYS = _SQL_KEYS | words("keys", "graphql")
-_SHELLS = words("keys", "shells")
-_WINDOWS = re.compile("power[ _-]?shell|pwsh|windows|cmd[.]exe", re.IGNORECASE)  # of which shells have other quotes
-_SENDING_VERBS, _CALLING_VERBS = words("requests", "named"), words("requests", "calling")
-_OTHER_ACTIONS = ACTING_VERBS - _CALLING_VERBS
+# Words in the names of tools that send any request, call any tool, run commands, and get statements.
+_SENDER_WORDS, _CALLER_WORDS = words("requests", "sender_words"), words("requests", "caller_words")
+_SHELL_TOOL_WORDS, _SQL_TOOL_WORDS = words("keys", "shells"), words("keys", "for_sql")
+_STATEMENT_TOOL_WORDS = _SQL_TOOL_WORDS | {"query", "db", "database", "statement"}
+_OTHER_LANGUAGE_WORDS = words("keys", "other_databases")
+_ACTIONS_BUT_CALLING = ACTING_VERBS - _CALLER_WORDS
+_WINDOWS_NAME = re.compile("power[ _-]?shell|pwsh|windows|cmd[.]exe", re.IGNORECASE)  # its shells have other quotes
 _INNER_CALLS_MAX = 3  # tools that call one another, before the one that is looked at
-_FOR_SQL = words("keys", "for_sql")
-_DATABASES = _FOR_SQL | {"query", "db", "database", "statement"}  # in the names of tools that get statements
-_OTHER_DATABASES = words("keys", "other_databases")
-_ACTS_ELSEWHERE = re.compile("|".join(TABLES["sql"]["elsewhere"]), re.IGNORECASE)
+_ACTS_IN_OTHER_LANGUAGE = re.compile("|".join(TABLES["sql"]["elsewhere"]), re.IGNORECASE)
 _STATEMENT_KEYS = _SQL_KEYS - words("keys", "search")  # of which a text is a statement, whatever its first word is
 _CLIENT_PROGRAMS = {"redis": "redis-cli"}  # servers, of which a tool has the name, and the programs with their commands
-_PROGRAMS = PROGRAMS_WITH_SUBCOMMANDS | frozenset(_CLIENT_PROGRAMS.values())
+_PROGRAMS_NAMING_TOOLS = PROGRAMS_WITH_SUBCOMMANDS | frozenset(_CLIENT_PROGRAMS.values())
 _COMMAND_LIST_KEYS = ("commands", "cmds")  # keys of several commands, of which each is a text
 _RUNNING_VERBS = frozenset(("run", "execute", "cli", "command", "cmd", "tool", "shell"))
 _NAMES_FOR_OTHER_TEXTS = (ACTION_WORDS | ACTING_IN_OTHER_LANGUAGES | _WORDS_FOR_PEOPLE) - _RUNNING_VERBS
-_WRITING = {key: re.compile(value) for keys, value in TABLES["requests"]["writing"].items() for key in keys.split()}
+_WRITING_VALUES = {
+    key: re.compile(value) for keys, value in TABLES["requests"]["writing"].items() for key in keys.split()
+}
 _BEFORE_LAST_PART = re.compile(r"[/.:]")
 
 
@@ -65,26 +67,26 @@ def call_reads(name: str, arguments: Any, *, runs_only: bool, has_operations: bo
         if reads is not None:
             return reads
         words_of_tool = {*words_of_name(name)}
-        call = inner_call(keys, arguments) if runs_only or _is_named_for(_CALLING_VERBS, words_of_tool) else None
+        call = inner_call(keys, arguments) if runs_only or _is_named_for(_CALLER_WORDS, words_of_tool) else None
         if call is None:
             is_open = runs_only or has_operations or ACTING_VERBS.isdisjoint(words_of_tool)
-            if (is_open or _is_named_for(_CALLING_VERBS, words_of_tool)) and model_reads(keys, arguments):
+            if (is_open or _is_named_for(_CALLER_WORDS, words_of_tool)) and model_reads(keys, arguments):
                 return True
             return True if is_open and operation_reads(keys, arguments) else None
         if effect_of_name(call[0]) == "read":
             return _inner_call_reads(call)
-        if is_named_for_an_action(call[0]) and _CALLING_VERBS.isdisjoint(words_of_name(call[0])[:1]):
+        if is_named_for_an_action(call[0]) and _CALLER_WORDS.isdisjoint(words_of_name(call[0])[:1]):
             return False
         (name, arguments), runs_only = call, False
     return False
 
 
 def _content_reads(name: str, keys: Mapping[str, str], arguments: Mapping[str, Any], *, runs_only: bool) -> bool | None:
-    if any(lower in _WRITING and _has(arguments[key], _WRITING[lower]) for key, lower in keys.items()):
+    if any(lower in _WRITING_VALUES and _has(arguments[key], _WRITING_VALUES[lower]) for key, lower in keys.items()):
         return False
     request = request_reads(keys, arguments, runs_only=runs_only)
     if request is not None:
-        return request and (runs_only or _is_named_for(_SENDING_VERBS, {*words_of_name(name)}))
+        return request and (runs_only or _is_named_for(_SENDER_WORDS, {*words_of_name(name)}))
     if key := _first_key(keys, arguments, PROGRAM_KEYS) if (program := program_of(name)) else "":
         return _are_harmless_keys(keys, {key}, runs_only=runs_only) and _program_reads(program, arguments[key])
     if key := _first_key(keys, arguments, SHELL_KEYS) or _key_of_shell_text(name, keys, arguments):
@@ -92,17 +94,17 @@ def _content_reads(name: str, keys: Mapping[str, str], arguments: Mapping[str, A
             return False
         return _command_reads(keys[key], arguments[key])
     words_of_tool = {*words_of_name(name)}
-    is_stated = is_sql if _FOR_SQL.isdisjoint(words_of_tool) else is_sql_or_listing
+    is_stated = is_sql if _SQL_TOOL_WORDS.isdisjoint(words_of_tool) else is_sql_or_listing
     texts = {
         key: text
         for key, lower in keys.items()
         if isinstance(text := arguments[key], str) and text.strip() and lower in _QUERY_KEYS
         if is_graphql(text) or (lower in _SQL_KEYS and (runs_only or lower in _STATEMENT_KEYS or is_stated(text)))
     }
-    if not _DATABASES.isdisjoint(words_of_tool) and any(map(_is_statement_that_writes, arguments.values())):
+    if not _STATEMENT_TOOL_WORDS.isdisjoint(words_of_tool) and any(map(_is_statement_that_writes, arguments.values())):
         return False
-    if not _OTHER_DATABASES.isdisjoint((*words_of_tool, *keys.values())) and any(
-        _has(text, _ACTS_ELSEWHERE) for text in arguments.values()
+    if not _OTHER_LANGUAGE_WORDS.isdisjoint((*words_of_tool, *keys.values())) and any(
+        _has(text, _ACTS_IN_OTHER_LANGUAGE) for text in arguments.values()
     ):
         return False
     if not texts:
@@ -151,7 +153,7 @@ def _is_number(value: Any) -> bool:
 
 def _is_named_for(known: frozenset[str], named: set[str]) -> bool:
     """Return whether the name of a tool has one of the known words, and none for another action."""
-    return not known.isdisjoint(named) and _OTHER_ACTIONS.isdisjoint(named)
+    return not known.isdisjoint(named) and _ACTIONS_BUT_CALLING.isdisjoint(named)
 
 
 def _inner_call_reads(call: InnerCall) -> bool:
@@ -167,7 +169,7 @@ def _first_key(keys: Mapping[str, str], arguments: Mapping[str, Any], known: fro
 
 def _key_of_shell_text(name: str, keys: Mapping[str, str], arguments: Mapping[str, Any]) -> str:
     """Return the key of the one text that a tool named after a shell gets, in any language; "" for other calls."""
-    if _SHELLS.isdisjoint(words_of_name(name)):
+    if _SHELL_TOOL_WORDS.isdisjoint(words_of_name(name)):
         return ""
     texts = [key for key, lower in keys.items() if lower not in _HARMLESS_KEYS and isinstance(arguments[key], str)]
     return texts[0] if len(texts) == 1 and arguments[texts[0]].strip() else ""
@@ -176,7 +178,7 @@ def _key_of_shell_text(name: str, keys: Mapping[str, str], arguments: Mapping[st
 def _is_for_windows(name: str, keys: Mapping[str, str], arguments: Mapping[str, Any]) -> bool:
     """Return whether the name of a tool, or the shell that a call chooses, is of Windows."""
     shells = (arguments[key] for key, lower in keys.items() if lower == "shell")
-    return any(isinstance(text, str) and _WINDOWS.search(text) for text in (name, *shells))
+    return any(isinstance(text, str) and _WINDOWS_NAME.search(text) for text in (name, *shells))
 
 
 def _are_harmless_keys(
@@ -197,7 +199,7 @@ def program_of(name: str) -> str:
     """Return the program that a tool is named after, as in `kubectl` and `run_git`; "" for other tools."""
     last = _BEFORE_LAST_PART.split(name.rpartition("__")[2])[-1]
     parts = {_CLIENT_PROGRAMS.get(part, part) for part in re.split(r"[_\s]+", last.lower()) if part}
-    programs = _PROGRAMS.intersection(parts)
+    programs = _PROGRAMS_NAMING_TOOLS.intersection(parts)
     return next(iter(programs)) if len(programs) == 1 and parts - programs <= _RUNNING_VERBS else ""
 
 

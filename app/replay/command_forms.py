@@ -16,7 +16,7 @@ from app.replay.measures import seconds_of, seconds_of_job, with_plain_measures
 from app.replay.scalar_forms import path_form
 from app.replay.shell_commands import acting_part, replaced_signs
 from app.replay.shell_options import is_with_same_options
-from app.replay.shell_programs import carried_command
+from app.replay.shell_programs import wrapped_command
 from app.replay.tables import TABLES, words
 from app.replay.text_kinds import is_language
 from app.replay.value_notes import RESOURCES
@@ -116,7 +116,7 @@ def _find_program(find: Sequence[str], between: str = "", part: Sequence[str] = 
 
 def _program_form(part: Sequence[str], depth: int) -> tuple[Any, ...]:
     part = _renamed(part)
-    if depth < _DEPTH_MAX and part and (command := carried_command(part[0], part[1:])):
+    if depth < _DEPTH_MAX and part and (command := wrapped_command(part[0], part[1:])):
         return _carrier_form(part, command, depth + 1)
     if not part or part[0] == "find":
         return tuple(part)

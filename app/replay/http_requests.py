@@ -17,8 +17,8 @@ from app.values.unicode import is_stream_safe
 _SAFE, _UNSAFE = words("requests", "safe"), words("requests", "unsafe")
 METHOD_KEYS, ADDRESS, BODY = (words("requests", name) for name in ("method", "address", "body"))
 PARAMETERS, HEADERS, _ACTION = (words("requests", name) for name in ("parameters", "headers", "action"))
-_HARMLESS_KEYS = METHOD_KEYS | ADDRESS | BODY | PARAMETERS | HEADERS | words("requests", "beside")
-_RISKY_KEYS = words("keys", "not_beside")
+_HARMLESS_KEYS = METHOD_KEYS | ADDRESS | BODY | PARAMETERS | HEADERS | words("requests", "harmless")
+_RISKY_KEYS = words("keys", "risky")
 _SEPARATORS = re.compile(r"[/.;:]")
 _GRAPHQL_KEYS = frozenset(("query", "variables", "operationName"))
 

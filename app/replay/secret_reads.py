@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from app.replay.shell_commands import command_reads, programs_of
-from app.replay.shell_programs import carried_command
+from app.replay.shell_programs import wrapped_command
 from app.replay.tables import TABLES, words
 from app.replay.text_kinds import LONGEST, SHELL_KEYS, is_sql
 from app.values.unicode import without_accents
@@ -59,7 +59,7 @@ def _reveals(key: str, text: str) -> bool:
 
 def _program_reveals(part: list[str], depth: int = 0) -> bool:
     """Return whether a program, or the one that it runs, shows a secret."""
-    if part and depth < _DEPTH_MAX and (command := carried_command(part[0], part[1:])):
+    if part and depth < _DEPTH_MAX and (command := wrapped_command(part[0], part[1:])):
         programs = programs_of(command) or [command.split()] if isinstance(command, str) else [command]
         return any(_program_reveals(program, depth + 1) for program in programs)
     if not part or part[0].rpartition("/")[2] in _SHOWS or (part[0] == "git" and not _GIT_SHOWS.isdisjoint(part[1:3])):

@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
-from app.replay.shell_programs import carried_command, program_reads, without_assignments
+from app.replay.shell_programs import program_reads, without_assignments, wrapped_command
 from app.replay.text_kinds import LONGEST
 
 _SUBSTITUTED = re.compile(r"[`\n\r]|\$[\w({\[@*#?!$-]|[<>]")
@@ -150,6 +150,6 @@ def _program_reads(part: Sequence[str], depth: int = 0) -> bool:
     part = without_assignments(part)
     if not part or any(map(is_operator, part)):
         return False
-    if command := carried_command(part[0], part[1:]):
+    if command := wrapped_command(part[0], part[1:]):
         return depth < _DEPTH_MAX and command_reads(command, depth + 1)
     return program_reads(part)

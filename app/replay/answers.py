@@ -3,14 +3,13 @@
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Any
 
 from msgspec import UNSET
 
 from app.replay.case_types import Check, CheckedAnswer
-from app.replay.comparison import PASSED, Comparison, OpenTexts, text_differs, unless_any
-from app.replay.json_differences import MOST_DIFFERENCES, differences, ignored_paths
+from app.replay.comparison import PASSED, Comparison, OpenTexts, failed_if_any, text_differs
+from app.replay.json_differences import differences, ignored_paths
 from app.replay.judge_replies import unfenced
 from app.replay.result_types import Difference, ProducedAnswer
 from app.replay.text_kinds import is_code
@@ -66,7 +65,7 @@ class Answers:
                 return replace(self._strict(check, str(expected), actual, *values), decided_by="text")
             case "facts":
                 return self._facts(str(expected), actual)
-        return self._meaning(check, str(expected), produced)
+        return self._compare_meaning(check, str(expected), produced)
 
     def _matches(self, pattern: str, actual: str) -> Comparison:
         if self.reader.matches_pattern(pattern, actual):
@@ -84,7 +83,7 @@ class Answers:
             return replace(text_differs("; ".join(reasons), expected, actual, "facts"), facts=facts)
         return Comparison("passed", facts=facts, decided_by="facts")
 
-    def _meaning(self, check: Check, expected: str, produced: ProducedAnswer) -> Comparison:
+    def _compare_meaning(self, check: Check, expected: str, produced: ProducedAnswer) -> Comparison:
         """Compare the texts, then by the rules of docs/reference/gate.md; leave what neither decides to a judge.
 
         The judge also reads what the draft wrote next to its calls. If that has further values, it always decides.
@@ -96,22 +95,26 @@ class Answers:
         is_equal = by_text.result == "passed" and (left is not UNSET or has_same_letters(expected, actual))
         if is_equal and not adds_values:
             return by_text
-        if isinstance(left, dict | list):
-            # Whether a fence does harm depends on the reading program, which the instruction may describe.
-            if right is UNSET and (inner := unfenced(actual)) != actual:
-                right = _parse_json(inner, self.reader.budget)
-            if right is UNSET:
-                reason = "the answer is no JSON, and the recorded one is"
-                return text_differs(reason, expected, actual, "rule")
-            changed = filter(_has_other_structure, self._differences(check, left, right))
-            if diff := tuple(islice(changed, MOST_DIFFERENCES)):
-                reason = "the answer's JSON has another structure"
-                return Comparison("failed", reason, diff, decided_by="rule", is_by_path=True)
+        if isinstance(left, dict | list) and (failure := self._structure_failure(check, expected, actual, left, right)):
+            return failure
         # A reader of JSON gets only the JSON.
         if aside and (adds_values or left is UNSET):
             expected, actual = f"{recorded_aside}\n\n{expected}".lstrip(), f"{aside}\n\n{actual}"
         open_answer = self._open_answer(expected, actual, "")
         return replace(open_answer, diff=by_text.diff or open_answer.diff)
+
+    def _structure_failure(
+        self, check: Check, expected: str, actual: str, left: dict[str, Any] | list[Any], right: Any
+    ) -> Comparison | None:
+        """Return why an answer can't replace recorded JSON: it is none, or has other keys or types; else None."""
+        # Whether a fence does harm depends on the reading program, which the instruction may describe.
+        if right is UNSET and (inner := unfenced(actual)) != actual:
+            right = _parse_json(inner, self.reader.budget)
+        if right is UNSET:
+            return text_differs("the answer is no JSON, and the recorded one is", expected, actual, "rule")
+        changed = filter(_has_other_structure, self._differences(check, left, right))
+        failure = failed_if_any("the answer's JSON has another structure", changed)
+        return None if failure is PASSED else replace(failure, decided_by="rule")
 
     def _open_answer(self, recorded: str, actual: str, assertion: str | None) -> Comparison:
         """Leave an answer to a judge, with the values of both texts as evidence."""
@@ -122,7 +125,7 @@ class Answers:
     def _strict(self, check: Check, expected: str, actual: str, left: Any, right: Any) -> Comparison:
         """Compare two texts, or `left` and `right`, their JSON, where both have some."""
         if left is not UNSET and right is not UNSET:
-            return unless_any("the answer differs", self._differences(check, left, right))
+            return failed_if_any("the answer differs", self._differences(check, left, right))
         if same_text(expected, actual):
             return PASSED
         return text_differs("the answer differs", expected, actual)
@@ -133,7 +136,7 @@ class Answers:
         for value, reason in ((left, "what is expected is no JSON"), (right, "the answer is no JSON")):
             if value is UNSET:
                 return text_differs(reason, expected, actual)
-        return unless_any("the answer lacks what is expected", self._differences(check, left, right, subset=True))
+        return failed_if_any("the answer lacks what is expected", self._differences(check, left, right, subset=True))
 
     def _differences(self, check: Check, left: Any, right: Any, *, subset: bool = False) -> Iterator[Difference]:
         ignored = [ignored_paths(check.ignore_paths)]

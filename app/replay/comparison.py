@@ -67,7 +67,7 @@ PASSED = Comparison("passed")
 TOO_LONG = Comparison("needs_review", "too long to compare", decided_by=None)
 
 
-def unless_any(reason: str, differences: Iterator[Difference]) -> Comparison:
+def failed_if_any(reason: str, differences: Iterator[Difference]) -> Comparison:
     """Return a failure that shows the first `MOST_DIFFERENCES` differences; `PASSED` if there are none."""
     diff = tuple(islice(differences, MOST_DIFFERENCES))
     return Comparison("failed", reason, diff, is_by_path=True) if diff else PASSED

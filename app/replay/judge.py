@@ -68,9 +68,11 @@ class ModelJudge:
             reason = f"the judge {self.name} could not be asked: the texts hold its delimiters"
             return [needs_review(step, reason) for step in steps], Tokens()
         nonce, blocks = enclosed_parts
-        reads = any(step.result or step.evidence.differences for step in steps)
+        differing = any(step.result or step.evidence.differences for step in steps)
         try:
-            answer = self.model.structured(instruction(nonce, reads=reads), f"{blocks}\n\n{task(steps)}", SCHEMA)
+            answer = self.model.structured(
+                instruction(nonce, differing_calls=differing), f"{blocks}\n\n{task(steps)}", SCHEMA
+            )
         except ProviderError as problem:
             raise ProviderError(f"{self.name}: {problem}") from problem
         return read_reply(answer, steps, self.name), answer.tokens

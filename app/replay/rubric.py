@@ -61,7 +61,7 @@ quote. `matters` is true if the finding is a reason to fail. Then decide: "faile
 Reply with one JSON object and nothing else, with each step once:
 {{"steps": [{{"step": N, "findings": [{{"kind": "{kinds}", "recorded": "quote", "produced": "quote", "matters": true\
  or false, "why": "one sentence"}}], "verdict": "passed" or "failed" or "unsure"}}]}}"""
-READS = """\
+DIFFERING_CALLS = """\
 
 A step with a `result N` is a call that only reads, with other arguments than the recorded one; `result N` is what the \
 recorded call returned. It passes only if that result also answers what the produced call asks for, as far as this \
@@ -112,13 +112,13 @@ SCHEMA = object_schema({"steps": {"type": "array", "items": _STEP}})
 RUBRIC_ID = sha256(json.dumps([RUBRIC, TASK, SCHEMA]).encode()).hexdigest()[:16]
 """Changes with the words in which a judge is asked, so that older verdicts and audits do not count for them.
 
-It does not change with `READS`.
+It does not change with `DIFFERING_CALLS`.
 """
 
 
-def instruction(nonce: str, *, reads: bool = False) -> str:
+def instruction(nonce: str, *, differing_calls: bool = False) -> str:
     """Return the judge's system message; the parts of the question are between lines with the nonce.
 
-    With `reads` it is about calls with differences that may be right, too.
+    With `differing_calls` it is about calls with differences that may be right, too.
     """
-    return RUBRIC.format(nonce=nonce, kinds="|".join(KINDS)) + (READS if reads else "")
+    return RUBRIC.format(nonce=nonce, kinds="|".join(KINDS)) + (DIFFERING_CALLS if differing_calls else "")

@@ -162,7 +162,7 @@ class SessionScore(AnswerSchema):
     """
 
     id = text(required=False, get=lambda score: None if score.source == "otlp" else score.id)
-    told = fields_of(ScoreRow, "name", "value", "label", "comment")
+    of_score = fields_of(ScoreRow, "name", "value", "label", "comment")
     source = choice(*get_args(Source))
     target = one(ScoreTarget, get=itself)
 

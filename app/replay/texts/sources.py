@@ -52,39 +52,42 @@ class Sources:
         reader: TextReader | None = None,
     ) -> None:
         self.reader = reader = reader or TextReader()
-        texts, lengths = _texts(arguments, reader), set[int]()
-        texts += _texts(results, reader, lengths)
+        self._lengths = set[int]()
+        texts = [*_texts(arguments, reader), *_texts(results, reader, self._lengths)]
         self._user_forms = Forms(reader.values(user))
         values = [value for text, _ in texts for value in _source_values(text, reader)]
-        self._tools = Forms(values)
         background = background or TextBackground(reader)
         self._background = background.instruction(instruction), background.messages(messages)
+        turns_before = sum(len(earlier._calls) for earlier in before)
+        # The values of each turn's calls, and the sets of forms in which they are looked up: only one set with a pool.
+        self._calls: tuple[Forms, ...] = (Forms(values),)
+        self._call_forms: tuple[FormSet, ...] = (
+            self._calls if pool is None else (pool.with_values(values, turns_before),)
+        )
         plain = set[str]().union(*(plain_words(str(text)) for text, _ in texts), reader.plain_words(user))
         of_instruction = reader.plain_words(instruction)
         reader.budget.spend(len(of_instruction) // _WORDS_PER_STEP)
         plain |= of_instruction
-        self._calls: tuple[Forms, ...] = (self._tools,)
-        place = sum(len(earlier._calls) for earlier in before)
-        self._call_forms: tuple[FormSet, ...] = (self._tools,) if pool is None else (pool.with_values(values, place),)
         for earlier in before:
-            names: Names = earlier._names
-            reader.budget.spend(
-                (len(earlier._plain) + len(earlier._lengths) + 4 * (len(names.strong) + len(names.weak)))
-                // _WORDS_PER_STEP
-            )
-            self._calls += earlier._calls
-            if pool is None:
-                self._call_forms += earlier._call_forms
-            lengths |= earlier._lengths
-            plain |= earlier._plain
-        self._lengths: set[int] = lengths
-        self._longest = max(lengths, default=0)
+            self._add(earlier, plain, in_pool=pool is not None)
+        self._longest = max(self._lengths, default=0)
         self._plain: frozenset[str] = frozenset(plain)
         self._user_words = words_and_titled(user)[0]
         self._names: Names = _names(texts, self._plain)
         for earlier in before:
             self._names = self._names.joined(earlier._names)
         self._all_names = self._names.joined(names_of(user, plain))
+
+    def _add(self, earlier: Sources, plain: set[str], *, in_pool: bool) -> None:
+        """Add what the calls of earlier turns have, and their words to `plain`; the names need all of these words."""
+        names: Names = earlier._names
+        added = len(earlier._plain) + len(earlier._lengths) + 4 * (len(names.strong) + len(names.weak))
+        self.reader.budget.spend(added // _WORDS_PER_STEP)
+        self._calls += earlier._calls
+        if not in_pool:
+            self._call_forms += earlier._call_forms
+        self._lengths |= earlier._lengths
+        plain |= earlier._plain
 
     def resolved(self, value: Value) -> Value:
         """Return a value of two readings with the reading that occurs clearly in a call, if only one does."""

@@ -14,7 +14,7 @@ from reprise_formats.xml import FENCED
 from reprise_client.markdown import starts
 from reprise_client.markdown.containers import Container, Item, List, Quote, continues, item_at
 from reprise_client.markdown.cursor import Cursor
-from reprise_client.markdown.definitions import labels_in
+from reprise_client.markdown.link_definitions import labels_in
 
 
 class TooManyBlocks(Exception):

@@ -11,7 +11,7 @@ from reprise_formats.xml import STEPS_MAX, TOO_MANY_STEPS, lines_of, xml_of
 from reprise_client.errors import InvalidRequestError
 from reprise_client.markdown.blocks import TooManyBlocks, scan
 from reprise_client.markdown.inline import without_markup
-from reprise_client.markdown.links import normalized_label
+from reprise_client.markdown.inline_links import normalized_label
 
 _MARKS_ALONE = re.compile(r"([ \t>]*)(=+|-+|`{3,}|~{3,})([ \t]*)")
 _LAST_MARKS = ("=", "-", "`", "~", " ", "\t")

@@ -11,7 +11,7 @@ from collections.abc import Collection
 
 from reprise_client.markdown.characters import ASCII_PUNCTUATION, is_punctuation, is_white_space
 from reprise_client.markdown.emphasis import Delimiter, paired
-from reprise_client.markdown.links import address_text, entity_at, inline_link_end, normalized_label
+from reprise_client.markdown.inline_links import address_text, entity_at, inline_link_end, normalized_label
 
 # The depth at which the server's parser stops to look for markup.
 _DEEPEST = 20

@@ -1,4 +1,8 @@
-"""Destinations and titles of links, addresses in angle brackets, and characters written as entities."""
+"""Destinations and titles of links in a line, addresses in angle brackets, and characters written as entities.
+
+It reads links as the parser markdown-it does. `link_definitions.py` reads them as pulldown-cmark does, which has other
+limits and other ends of a destination: the server uses both parsers.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +27,7 @@ def normalized_label(label: str) -> str:
 
 
 def inline_link_end(text: str, at: int, end: int) -> int:
-    """Return where the `)` should be of a link with its `(` at `at`; -1 if nothing follows that."""
+    """Return where `)` has to be for a link with its `(` at `at`; -1 if nothing is between that and `end`."""
     at = _after_blanks(text, at + 1, end)
     if at >= end:
         return -1

@@ -9,7 +9,7 @@ from app.audit.draw import Draw
 from app.audit.languages import LANGUAGES, LanguageWords
 from app.audit.planted import TextOperator
 from app.audit.probed_text import ProbedText
-from app.audit.tokens import FoundValue, TextPiece, entries_of, sentences_of
+from app.audit.tokens import TextPiece, entries_of, sentences_of
 
 _MARKS = re.compile(r"\*\*|__(?=\w)|(?<=\w)__|`+|^#+ +", re.MULTILINE)
 _ISO = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
@@ -62,9 +62,9 @@ def number_rewritten(probed: ProbedText, draw: Draw) -> Change | None:
         if value.kind != "number":
             continue
         if re.fullmatch(rf"[0-9]{{1,3}}(?:{mark}[0-9]{{3}})+(?:[.,][0-9]{{1,2}})?", value.text):
-            return _rewritten(probed, value, value.text.replace(language.thousands, ""))
+            return replaced(probed.text, value, value.text.replace(language.thousands, ""))
         if cents := _ZERO_CENTS.fullmatch(value.text):
-            return _rewritten(probed, value, cents[1])
+            return replaced(probed.text, value, cents[1])
     return None
 
 
@@ -79,7 +79,7 @@ def date_rewritten(probed: ProbedText, draw: Draw) -> Change | None:
             mark = "." if language.code == "de" else ""
             between = " de " if language.code in ("es", "pt") else " "
             month = language.months[int(iso[2]) - 1]
-            return _rewritten(probed, value, f"{int(iso[3])}{mark}{between}{month}{between}{iso[1]}")
+            return replaced(probed.text, value, f"{int(iso[3])}{mark}{between}{month}{between}{iso[1]}")
     return _as_iso(probed.text, language)
 
 
@@ -109,7 +109,3 @@ def _as_iso(text: str, language: LanguageWords) -> Change | None:
             date = f"{year[1]}-{language.months.index(month[0]) + 1:02}-{int(day[1]):02}"
             return replaced(text, part, date)
     return None
-
-
-def _rewritten(probed: ProbedText, value: FoundValue, by: str) -> Change:
-    return replaced(probed.text, value, by)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import Counter
+from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
 
@@ -38,12 +39,12 @@ class LanguageWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dic
 
     @cached_property
     def negation_by_form(self) -> dict[str, str]:
-        """The negation of each form, such as "is not" of "is"."""
+        """The negation of each form, such as "is not" of "is"; the first one that `languages.toml` lists."""
         return dict(reversed(self.negations))
 
     @cached_property
     def form_by_negation(self) -> dict[str, str]:
-        """The form of each negation, such as "is" of "is not"."""
+        """The form of each negation, such as "is" of "is not"; `denials` are negations that no form becomes."""
         return {negated: form for form, negated in self.negations} | dict(self.denials)
 
     @cached_property
@@ -79,10 +80,9 @@ class LanguageWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dic
     def month_names(self) -> re.Pattern[str]:
         return self.forms(self.months)
 
-    def forms(self, forms: object) -> re.Pattern[str]:
+    def forms(self, forms: Iterable[str]) -> re.Pattern[str]:
         """Return a pattern of these forms as whole words; in Japanese, which has no spaces, anywhere."""
-        texts = sorted(map(str, forms), key=len, reverse=True)  # type: ignore[call-overload]
-        pattern = "|".join(map(re.escape, texts)) or "(?!)"
+        pattern = "|".join(map(re.escape, sorted(forms, key=len, reverse=True))) or "(?!)"
         return re.compile(pattern if self.code == "ja" else rf"(?<!\w)(?:{pattern})(?!\w)")
 
 

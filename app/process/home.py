@@ -57,13 +57,9 @@ def claim(home: Path, *, with_database: bool, make_database: bool = True) -> Non
     """
     if not make_database and not home.exists():
         return
-    try:
-        home.mkdir(parents=True, exist_ok=True, mode=0o700)
-    except OSError as error:
-        raise Forbidden(
-            f"REPRISE_HOME: {home} can't be made: {error.strerror}. Set REPRISE_HOME to a folder that you may write."
-        ) from error
+    _make(home)
     status = home.stat()
+    # A folder of another user, or one that root shares among all users, such as /tmp: root may run this command, too.
     if status.st_uid != os.geteuid() or (status.st_mode & stat.S_ISVTX and status.st_uid == 0):
         if with_database:
             raise Forbidden(
@@ -77,6 +73,15 @@ def claim(home: Path, *, with_database: bool, make_database: bool = True) -> Non
     _keep_others_out(home)
     for name in PRIVATE_FILES:
         _keep_others_out(home / name)
+
+
+def _make(home: Path) -> None:
+    try:
+        home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise Forbidden(
+            f"REPRISE_HOME: {home} can't be made: {error.strerror}. Set REPRISE_HOME to a folder that you may write."
+        ) from error
 
 
 def _keep_others_out(path: Path) -> None:
@@ -96,12 +101,7 @@ def lock(home: Path, wait_s: float = LOCK_WAIT_S) -> IO[str]:
 
     Raises `Conflict` when another server has it locked for longer than `wait_s`.
     """
-    try:
-        home.mkdir(parents=True, exist_ok=True, mode=0o700)
-    except OSError as error:
-        raise Forbidden(
-            f"REPRISE_HOME: {home} can't be made: {error.strerror}. Set REPRISE_HOME to a folder that you may write."
-        ) from error
+    _make(home)
     (home / LOCK).touch(mode=0o600)
     file = (home / LOCK).open("a")
     deadline = time.monotonic() + wait_s

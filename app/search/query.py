@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import accumulate, islice
 
 from app.errors import Invalid
-from app.search.words import Word, is_unspaced, parts_of, words_of
+from app.search.words import TextPart, Word, is_unspaced, parts_of, words_of
 
 WORDS_MAX = 16
 """The words of a query."""
@@ -72,9 +72,8 @@ class Query:
             return []
         if reach is not None:
             # Placing words is slow, so only those of the part with the first match are placed, and `reach` more.
-            counts = list(accumulate(len(part.words) for part in parts))
-            first_part = bisect_right(counts, lines.count("\n", 0, min(firsts)))
-            parts, reach = parts[first_part:], reach + len(parts[first_part].words)
+            parts = _from_word(parts, number=lines.count("\n", 0, min(firsts)))
+            reach += len(parts[0].words)
         words = list(islice((word for part in parts for word in part.placed_words()), reach))
         lines, starts = _lines(word.text for word in words), _line_starts(words)
         places: list[tuple[int, int]] = []
@@ -86,6 +85,11 @@ class Query:
         # No place: the words match only in the folded text, in which a character between two words became a letter. So
         # the place is the beginning of the part that has them.
         return places or [(parts[0].start, parts[0].start)]
+
+
+def _from_word(parts: list[TextPart], *, number: int) -> list[TextPart]:
+    """Return the part with the word of this number, counted from 0 over all parts, and the parts after it."""
+    return parts[bisect_right(list(accumulate(len(part.words) for part in parts)), number) :]
 
 
 def _lines(words: Iterable[str]) -> str:
@@ -100,7 +104,7 @@ def _line_starts(words: Sequence[Word]) -> list[int]:
 
 def _places(line: str, lines: str, starts: Sequence[int], words: Sequence[Word]) -> Iterator[tuple[int, int]]:
     """Yield where a term's `line` is in the text of `words`; `lines` and `starts` are made of these words."""
-    length = line.rstrip("\n").count("\n")
+    length = line.rstrip("\n").count("\n")  # the words of the term: a line break is before each
     at = lines.find(line)
     while at >= 0:
         first = bisect_left(starts, at)

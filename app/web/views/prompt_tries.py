@@ -71,17 +71,19 @@ class Tries:
     def _commands(self) -> list[RunCommand]:
         """Return the runs to start. Without a new question the last one is asked again in the same conversations."""
         form, runs = self.visit.form, self.runs()
-        question, last = form.text("question"), runs[0] if runs else None
-        if not question.strip() and last is None:
+        question = form.text("question")
+        asks_again = not question.strip()
+        if asks_again and not runs:
             raise Invalid(NO_QUESTION)
         if len(form.files) > FILES_MAX:
             raise Invalid(f"files: At most {FILES_MAX} can go with a question.")
-        again = not question.strip()
-        if again and any(map(self._results, runs)):
+        if asks_again and any(map(self._results, runs)):
             raise Invalid(NO_QUESTION_AFTER_RESULTS)
-        pasts = [history_of(run.request) if again else conversation_after(run, self._results(run)) for run in runs]
-        pasts = pasts or [self.origin().past]
-        question = last.question if again and last else question
+        if asks_again:
+            question, pasts = runs[0].question, [history_of(run.request) for run in runs]
+        else:
+            pasts = [conversation_after(run, self._results(run)) for run in runs] or [self.origin().past]
+        # A new opponent continues the draft's conversation; else the last column is the opponent's.
         draft = self._command(question, pasts[0], productive=False)
         kind, _, name = form.text("against").partition(":")
         if kind == "version":

@@ -71,10 +71,16 @@ class BatchWorkers(Protocol):
     """Execute the actor `store_spans`."""
 
     def store(self, message: BatchMessage, wait_s: float) -> Receipt | None:
-        """Have the actor store the message's batch, and return its receipt; None when there is none in time."""
+        """Have the actor store the message's batch, and return its receipt; None when there is none in time.
+
+        Raises `Unavailable` when the batch can't be put in work, and in a thread what the actor raised.
+        """
 
     def join(self, message: BatchMessage, wait_s: float) -> Receipt | None:
-        """Return the receipt of a message that another request has sent; None when the batch is to be sent again."""
+        """Return the receipt of a message that another request has sent; None when its batch is to be sent again.
+
+        Raises `Unavailable` while the batch is certain to be in work: a second message would store it at the same time.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +108,7 @@ class QueuedBatches:
 class BatchesHere:
     """Executes the actor in threads of this process, for the embedded mode, where the queues are in the same process.
 
-    A message and its result took a twentieth of what a batch costs there. `semaphore` limits the batches that are
+    Messages through the queue would add a twentieth to the cost of a batch. `semaphore` limits the batches that are
     stored at once, as a worker's threads do. A batch goes on when its request waits no longer, so that the exporter,
     which sends it again, joins it or finds it stored.
     """
@@ -154,7 +160,7 @@ class BatchDelivery:
     def deliver(self, project_id: int, body: bytes, form: BatchForm) -> Receipt:
         """Have a batch stored, and return its receipt; `Unavailable` when there is none in time.
 
-        Its request's deadline is `wait_s` from now on, whatever that of others is.
+        Its request may last `wait_s` from its beginning, longer than other requests.
         """
         deadline.allow(self.wait_s)
         key = self.mailbox.key_of(project_id, form.name, body)
@@ -166,7 +172,7 @@ class BatchDelivery:
         message = self.actor.message(project_id, key, ticket, form.encoding, sealed, *form.message_arguments())
         message = for_organization(message, organization_id)
         until = deadline.end_of_wait(self.wait_s)
-        lasting_changes.note()
+        lasting_changes.note()  # the batch may be stored even if this request is refused later
         claim = self.mailbox.put(key, ticket, body, message.message_id)
         if claim.joined:
             receipt = self.workers.join(message.copy(message_id=claim.message_id), until - time.monotonic())

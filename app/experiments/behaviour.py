@@ -76,7 +76,10 @@ class BehaviourTally(msgspec.Struct, frozen=True, array_like=True):
         return self.counts.get(feature, {})
 
     def numbers(self, feature: str) -> list[tuple[int, int]]:
-        """Return the numbers of replays by a value that is a number, in ascending order."""
+        """Return the numbers of replays by a value that is a number, in ascending order.
+
+        Replays that did not call a tool count as its value 0.
+        """
         values = {int(value): count for value, count in self.values(feature).items()}
         if feature != LENGTH and (without := self.replays - sum(values.values())):
             values[0] = without

@@ -24,6 +24,7 @@ class Reasons:
 
     @property
     def detectable(self) -> float | None:
+        """The rate of failures, from 0 to 1, that `least` trials miss with the chance `missed`; None without trials."""
         return detectable(self.least, self.design.missed)
 
     def violated(self, count: int) -> str:

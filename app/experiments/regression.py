@@ -102,12 +102,13 @@ def _lowest_mean(
 ) -> float:
     """Return the lowest log mean over a set that contains the test case of this wealth and share.
 
-    The others of the set are the first ones in order of wealth, up to the first with a wealth above their mean.
+    The others of the set are the first ones in order of wealth, up to the first with a wealth above their mean: one
+    below the mean lowers it, and no later one does. So the count of the others is found by bisection.
     """
     if wealth <= 0:
         return wealth
 
-    def mean(count: int) -> float:  # in units of the wealth
+    def mean(count: int) -> float:  # with the first `count` others; divided by the wealth, as `exp` would overflow
         log_sum, weight = sums[count]
         return (share + exp(log_sum - wealth)) / (share + weight)
 

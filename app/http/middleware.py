@@ -232,7 +232,7 @@ class Bulkhead:
     ) -> None:
         if req.method not in getattr(resource, self._kind, ()):
             return
-        organization_id = _organization_of(req)
+        organization_id = _required_organization(req)
         with self._lock:
             admitted = self._shares.take(organization_id)
         if not admitted:
@@ -266,7 +266,7 @@ class BodiesAtOnce:
     def process_request(self, req: falcon.Request, _resp: falcon.Response) -> None:
         req.context.held_bodies = held = ExitStack()
         req.context.hold_body = lambda size: held.enter_context(
-            self._semaphore.hold(_organization_of(req), wait_s=BODY_WAIT_S, places=min(size, BODIES_BYTES))
+            self._semaphore.hold(_required_organization(req), wait_s=BODY_WAIT_S, places=min(size, BODIES_BYTES))
         )
 
     def process_response(
@@ -283,7 +283,7 @@ def is_counted(resource: object, method: str) -> bool:
     return any(method in getattr(resource, kind, ()) for kind in BULKHEAD_ATTRIBUTES)
 
 
-def _organization_of(req: falcon.Request) -> int:
+def _required_organization(req: falcon.Request) -> int:
     """Return the organization of a request; raises `NotFound` if there is none, as for a page without a project."""
     return require(organization_of(req), "There is no such project.")
 

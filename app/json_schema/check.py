@@ -1,6 +1,7 @@
 """Checks a value against a JSON Schema, and a schema against the schema of schemas.
 
-This module has the keywords that apply other schemas, or name the properties of an object.
+This module has the keywords that apply other schemas, or name the properties of an object. A rule adds the keys and
+indexes that it has looked at to `seen`; `SchemaChecker.check` drops those of a schema that the value breaks.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def _one_of(check: SchemaChecker, inner: list[Any], value: Any, schema: Schema, 
         return [_none_of("oneOf", breaches_of_parts, value, schema)]
     if len(valid) == 1:
         return []
-    # The first breach comes last, as in other implementations.
+    # Other implementations also name the first valid schema last.
     return [
         Breach("oneOf", schema, value, lambda: f"{shown(value)} is valid under each of {_list([*valid[1:], valid[0]])}")
     ]

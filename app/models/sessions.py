@@ -54,7 +54,8 @@ class SessionRow:
     The fields from `turns` on are the sums of its turns: see app/sessions/sums.py. `errors` is None until all turns
     were added; `names` are written by `with_names`. `uncounted` is a new number with each change of the row until the
     session's figures are counted; then it is None. `active` is 1 if a turn has a model call, a tool call, an agent or
-    words. `calls` are lines of `CallSums`; None if they are not known, as of sessions of earlier releases.
+    words. `calls` are lines of `CallSums`; None if they are not known, as of sessions of earlier releases. The
+    lowest `uncounted` are counted first: of changes that no batch made, then of batches in their order.
     """
 
     session_key: Annotated[bytes, binary(16)]
@@ -105,6 +106,7 @@ SESSION_COLUMNS = tuple(name for name in SessionRow.__dataclass_fields__ if name
 _SELECT = select(*queries.columns_of(SessionRow, sessions))
 _values = attrgetter(*SESSION_COLUMNS)
 _SUMS = ("turns", "errors", "tool_calls", "tool_errors", "input_tokens", "output_tokens")
+# What a statement does with a stored value: see `bulk.Rule`.
 _ADD: dict[str, bulk.Rule] = {
     "duration_ns": "extent",
     "start_ns": "least",
@@ -121,7 +123,10 @@ _PUT: dict[str, bulk.Rule] = dict.fromkeys(
 
 
 def put(connection: Connection, rows: Sequence[SessionRow], *, project_id: int) -> None:
-    """Insert sessions of a project (in key order), or add them to stored ones."""
+    """Insert sessions of a project (in key order), or add them to stored ones.
+
+    A statement can't join `names`, nor sum up `calls` that have become long, so stored rows are changed once more.
+    """
     if _upsert(connection, rows, _ADD):
         return
     fresh = {row.session_key: row.names for row in rows if row.names or row.calls}

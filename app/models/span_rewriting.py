@@ -1,6 +1,7 @@
 """Joins the bodies of spans that were stored separately: those of a turn are compressed together.
 
-`span_bodies.py` describes the stored forms of bodies.
+The joined bodies of a turn are in the row of one of its spans, the holder; the other rows refer to it. `span_bodies.py`
+describes the stored forms of bodies.
 """
 
 from __future__ import annotations
@@ -68,6 +69,7 @@ def joinable_rows(connection: Connection, *, after_id: int, until_id: int) -> li
 
 
 def _can_be_joined(rows: Sequence[_RowHead]) -> bool:
+    """Return whether two rows with bodies fit together, or one is not compressed; a row that refers has no body."""
     holders = [row for row in rows if not row.head.startswith(IN_HOLDER)]
     two_smallest = sorted(row.size for row in holders)[:2]
     return (len(holders) > 1 and sum(two_smallest) <= JOINED_BYTES) or any(is_plain(row.head) for row in holders)

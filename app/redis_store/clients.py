@@ -35,7 +35,7 @@ UNCOPIED_BYTES = 64 * 1024
 class RedisClients:
     """`commands` replies or fails within seconds; `quick` within half a second, for callers that go on without Redis.
 
-    `waiting` may block, and waits a little longer for a Redis that hangs. `own` has the counts of a process without
+    `waiting` may block, and waits a little longer for a Redis that hangs. `local` has the counts of a process without
     Redis.
     """
 

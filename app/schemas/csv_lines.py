@@ -17,9 +17,9 @@ def csv_lines(records: Iterable[dict[str, Any]], names: Sequence[str]) -> Iterat
     writer = csv.DictWriter(out, names)
     writer.writeheader()
     for record in records:
-        yield _taken(out)
+        yield _drained(out)
         writer.writerow({name: _harmless(value) for name, value in flat(record).items()})
-    yield _taken(out)
+    yield _drained(out)
 
 
 def flat(record: dict[str, Any]) -> dict[str, Any]:
@@ -33,7 +33,7 @@ def flat(record: dict[str, Any]) -> dict[str, Any]:
     return columns
 
 
-def _taken(out: io.StringIO) -> str:
+def _drained(out: io.StringIO) -> str:
     line = out.getvalue()
     out.seek(0)
     out.truncate()

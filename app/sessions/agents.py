@@ -91,7 +91,7 @@ def _response_format(sources: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the recorded format of answers: JSON, with its schema if that is recorded; {} for text."""
     for source in sources:
         recorded = next((source[key] for key in _FORMATS if source.get(key) is not None), None)
-        text = json_container(source.get("text"))
+        text = json_container(source.get("text"))  # OpenAI's Responses have the format in `text`
         recorded = text.get("format") if recorded is None and isinstance(text, dict) else recorded
         asked = json_container(recorded)
         asked = asked if isinstance(asked, dict) else {"type": recorded}

@@ -20,6 +20,7 @@ def behaviour_of(turns: Sequence[TurnResult]) -> Behaviour:
     """Return the fingerprint of a replay with these turns; of long answers only the beginnings have a language."""
     answers = [text for turn in turns for text in _answers(turn)]
     beginnings = beginnings_of(answers)
+    # Folding may make several characters of one, and so more words than a text has characters.
     words = Counter(word for text in beginnings for word in words_of(text)[: len(text)])
     calls = [
         CalledTool(cut_name(name, NAME_MAX), f"{number}:{asked}", failed=False)

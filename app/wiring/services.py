@@ -221,7 +221,10 @@ class Services:
 
 
 def build(backends: Backends) -> Services:
-    """Build every service, so that no request has to create one."""
+    """Build every service, so that no request has to create one.
+
+    Services with values that no type identifies, such as limits, are made first; the others follow from `Services`.
+    """
     made: dict[object, object] = {kind: getattr(backends, name) for name, kind in get_type_hints(Backends).items()}
     epochs = Epochs(backends.redis.quick, backends.redis.local)
     parts = ServiceParts(

@@ -58,14 +58,14 @@ class Remover:
 
         def remove_some(id_: int) -> bool:
             nonlocal total
-            removed = self.some(steps_of(id_))
+            removed = self.do_next(steps_of(id_))
             total += removed
             return removed > 0
 
         round_robin.serve(owners, remove_some, is_over=lambda: self.monotonic() >= until)
         return total
 
-    def some(self, steps: Iterable[RemovalStep]) -> int:
+    def do_next(self, steps: Iterable[RemovalStep]) -> int:
         """Do the first step that has rows left, once; return the number of removed rows, 0 when no step has any."""
         return next(filter(None, map(self._removed, steps)), 0)
 

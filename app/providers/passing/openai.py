@@ -11,7 +11,17 @@ from typing import Any, ClassVar
 from app.chat import ToolDefinition
 from app.errors import Invalid
 from app.providers.openai_answers import OpenAIDecoder
-from app.providers.passing.wire import Body, PassingWire, Results, entries, listed, repeated, texts, tool, without_nulls
+from app.providers.passing.wire import (
+    Body,
+    PassingWire,
+    Results,
+    cut_to_repeat,
+    entries,
+    listed,
+    texts,
+    tool,
+    without_nulls,
+)
 from app.providers.responses_wire import ResponsesDecoder, is_call
 from app.providers.vendors import Vendor
 
@@ -48,10 +58,10 @@ class ChatCompletions(PassingWire):
         return body | {"messages": [*self.conversation(body), without_nulls(message), *answers]}
 
     def events(self, received: Any, body: Body) -> Iterator[Any]:
-        shared = {key: repeated(received[key]) for key in _CHUNK_FIELDS if key in received}
+        shared = {key: cut_to_repeat(received[key]) for key in _CHUNK_FIELDS if key in received}
         shared["object"] = "chat.completion.chunk"
         for choice in received["choices"]:
-            index = repeated(choice.get("index", 0))
+            index = cut_to_repeat(choice.get("index", 0))
             for delta in _deltas(choice["message"]):
                 yield shared | {"choices": [{"index": index, "delta": delta, "finish_reason": None}]}
             end = {"index": index, "delta": {}, "finish_reason": choice.get("finish_reason")}
@@ -140,7 +150,7 @@ def _events(received: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _item_events(place: int, item: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    where = {"output_index": place, "item_id": repeated(item.get("id")) or ""}
+    where = {"output_index": place, "item_id": cut_to_repeat(item.get("id")) or ""}
     kind = item.get("type")
     empty: dict[str, Any] = {"content": []} if kind == "message" else {}
     if kind in _ARGUMENTS:

@@ -193,7 +193,7 @@ def encoded(received: Any) -> bytes:
         raise ProviderError("The model's answer is nested too deeply to be passed on.") from error
 
 
-def repeated(value: Any) -> Any:
+def cut_to_repeat(value: Any) -> Any:
     """Return a value for the many frames that repeat it: long texts are cut, lists and objects become None."""
     if isinstance(value, str):
         return value[:REPEATED_MAX]

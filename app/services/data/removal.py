@@ -236,7 +236,7 @@ class DeletionService:
         def empty_some(prompt_id: int) -> bool:
             steps = _steps_of_prompt(prompts[prompt_id].project_id, prompt_id)
             try:
-                return self.remover.some(self._prompts.until_empty(prompts[prompt_id], steps)) > 0
+                return self.remover.do_next(self._prompts.until_empty(prompts[prompt_id], steps)) > 0
             except IntegrityError as error:
                 _log_conflict(prompt_id, error)
                 return False

@@ -7,13 +7,14 @@ linear in the texts, but for the logarithm of sorting.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
 from reprise_formats.placeholders import PLACEHOLDER
+
+from app.values.rising import longest_rising
 
 DEPTH_MAX = 6
 """Searches for anchors within gaps of gaps."""
@@ -102,31 +103,13 @@ def _anchors(rows: Sequence[Tokens], gap: Bounds) -> list[list[int]]:
     shared = set(places[0]).intersection(*places[1:]) if places else set()
     words = sorted(shared, key=places[0].__getitem__)
     for positions in places[1:]:
-        words = _increasing(words, [positions[word] for word in words])
+        words = [words[index] for index in longest_rising([positions[word] for word in words])]
     return [[positions[word] for positions in places] for word in words]
 
 
 def _unique(row: Tokens, start: int, end: int) -> dict[str, int]:
     counts = Counter(row[start:end])
     return {row[at]: at for at in range(start, end) if counts[row[at]] == 1 and _WORD.search(row[at])}
-
-
-def _increasing(words: list[str], positions: list[int]) -> list[str]:
-    """Return the longest run of words, in their order, with increasing positions."""
-    lowest: list[int] = []
-    last: list[int] = []
-    before: list[int] = []
-    for index, position in enumerate(positions):
-        length = bisect_left(lowest, position)
-        before.append(last[length - 1] if length else -1)
-        lowest[length : length + 1] = [position]
-        last[length : length + 1] = [index]
-    chosen: list[str] = []
-    at = last[-1] if last else -1
-    while at >= 0:
-        chosen.append(words[at])
-        at = before[at]
-    return chosen[::-1]
 
 
 def _without_chance_matches(parts: Sequence[AlignedPart]) -> list[AlignedPart]:

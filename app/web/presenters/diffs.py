@@ -7,7 +7,6 @@ The time is linear in the lengths of both sequences. Elements that occur exactly
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from typing import Any
 
 from app.replay.matching import longest_common_subsequence
 from app.values.budget import OverBudget, WorkBudget
+from app.values.rising import longest_rising
 from app.web.filters import indented
 
 CONTEXT_LINES = 3
@@ -197,22 +197,5 @@ class _Comparison:
         once = {element for element, count in Counter(left).items() if count == 1}
         once &= {element for element, count in Counter(right).items() if count == 1}
         indices = {element: c + index for index, element in enumerate(right) if element in once}
-        return _rising([(a + index, indices[element]) for index, element in enumerate(left) if element in once])
-
-
-def _rising(pairs: Sequence[Pair]) -> list[Pair]:
-    """Return the longest subsequence that ascends on the right. `pairs` ascend on the left."""
-    tails: list[int] = []
-    ends: list[int] = []
-    before: list[int] = []
-    for index, (_, right) in enumerate(pairs):
-        length = bisect_left(tails, right)
-        before.append(ends[length - 1] if length else -1)
-        tails[length : length + 1] = [right]
-        ends[length : length + 1] = [index]
-    rising: list[Pair] = []
-    index = ends[-1] if ends else -1
-    while index >= 0:
-        rising.append(pairs[index])
-        index = before[index]
-    return rising[::-1]
+        pairs = [(a + index, indices[element]) for index, element in enumerate(left) if element in once]
+        return [pairs[index] for index in longest_rising([right for _, right in pairs])]

@@ -175,7 +175,10 @@ class _Expression:
         return self._chain(("*", "/", "%"), self._signed)
 
     def _chain(self, operators: Sequence[str], read: Callable[[], Node]) -> Node:
-        """Return what operators of one rank join; numbers may be added, and anything multiplied, in any order."""
+        """Return what operators of one rank join; numbers may be added, and anything multiplied, in any order.
+
+        Without a number `+` may join texts or move a date.
+        """
         parts = [(operators[0], read())]
         while isinstance(operator := self._peek(), str) and operator in operators:
             self._at += 1

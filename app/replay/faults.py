@@ -83,7 +83,10 @@ class FaultGuard:
         return CALLS_BEYOND + sum(step.kind == "tool_call" and not step.hosted for step in self.steps)
 
     def optional(self, recorded: Mapping[int, str]) -> dict[int, str]:
-        """Return the steps that may be left out: those of the `recorded` turn and those after a fault."""
+        """Return the steps that may be left out, each with the reason.
+
+        These are the `recorded` turn's, except a call that is to fail, and the calls after a fault.
+        """
         return {**{n: why for n, why in recorded.items() if n not in self.faults.steps}, **self.faults.optional}
 
     def fails(self, step: CheckedCall | None) -> bool:
@@ -118,6 +121,7 @@ def with_faults(case: TestCase, faults: Sequence[Fault]) -> FaultedCase:
     if not by_turn:
         return FaultedCase(case)
     turns, changed = list(case.turns), dict[int, TurnFaults]()
+    # A recorded history shows that the calls of earlier turns succeeded, so only a replayed one has their failures.
     failed = _Failed()
     for number in range(min(by_turn), max(by_turn) + 1):
         before = failed if case.history == "replayed" else _Failed()

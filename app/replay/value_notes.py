@@ -122,6 +122,7 @@ def _note_of_text(entries: Any, text: str, budget: WorkBudget) -> str:
 
 
 def _words(text: str) -> list[str]:
+    """Return the words in lower case, with digits and signs of other scripts in ASCII, without signs around words."""
     return [word for part in _HYPHEN.sub(" ", plainly(text)).split() if (word := part.strip(AROUND_WORDS).casefold())]
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import accumulate
+from typing import TypeVar
 
 from sqlalchemy import Connection
 
@@ -21,6 +22,8 @@ from app.otlp.protobuf import is_protobuf
 from app.services.accounts.owners import Owners
 from app.services.search.turn_sizes import sizes_of
 from app.values.json import count_marks
+
+T = TypeVar("T")
 
 SMALL_BYTES, PART_BYTES, RECORD_BYTES = 256 * 1024, 64 * 1024 * 1024, 64 * 1024 * 1024
 """Bytes of spans and log records: read without `LargeReads`; of a part of a session; of a session."""
@@ -208,6 +211,20 @@ class LargeReads:
         self._semaphore = FairSemaphore(
             Quota.of(AT_ONCE_BYTES, SHARE_PERCENT), on_refused=lambda: count(SHARE_REFUSED, "large_sessions")
         )
+
+    @contextmanager
+    def opened(self, project_id: int, read: Callable[[int | None], T], *, most: int) -> Iterator[T]:
+        """Give the block what `read` returns, and hold memory for it if it is large.
+
+        `read` is called with None and, after `NeedsMemory`, with `most` bytes (see `read_spans`). Raises as `hold`.
+        """
+        try:
+            small = read(None)
+        except NeedsMemory as needed:
+            with self.hold(project_id, needed.size):
+                yield read(most)
+        else:
+            yield small
 
     @contextmanager
     def hold(self, project_id: int, size: int) -> Iterator[None]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import accumulate
 from typing import Any
 
@@ -26,7 +27,6 @@ from app.services.sessions import reading
 from app.services.sessions.bills import short_ones
 from app.services.sessions.reading import (
     LargeReads,
-    NeedsMemory,
     ReadSpans,
     read_spans,
     spans_left_out,
@@ -120,35 +120,25 @@ class SessionService:
             read.later_turns = count - len(first)
             return session_of(connection, row, first, read, book)
 
-    @contextmanager
-    def opened(self, *, project_id: int, session_id: str, book: PriceBook | None = None) -> Iterator[Session]:
+    def opened(
+        self, *, project_id: int, session_id: str, book: PriceBook | None = None
+    ) -> AbstractContextManager[Session]:
         """Return a session as `get`. Few large ones are open at once; raises `Unavailable` if these are too many.
 
         Without a `book` the prices are read.
         """
-        try:
-            session = self._get(project_id, session_id, None, book)
-        except NeedsMemory as needed:
-            with self.large.hold(project_id, needed.size):
-                yield self._get(project_id, session_id, reading.RECORD_BYTES, book)
-        else:
-            yield session
+        read = partial(self._get, project_id, session_id, book=book)
+        return self.large.opened(project_id, read, most=reading.RECORD_BYTES)
 
-    @contextmanager
     def beginning(
         self, *, project_id: int, session_id: str, turns_max: int, spans_max: int
-    ) -> Iterator[tuple[Session, int]]:
+    ) -> AbstractContextManager[tuple[Session, int]]:
         """Return a session with its first turns, and the number of all its turns; raises as `opened`.
 
         It has at most so many turns, and no more than have so many spans in all and need `RECORD_BYTES`.
         """
-        try:
-            beginning = self._beginning(project_id, session_id, turns_max, spans_max, None)
-        except NeedsMemory as needed:
-            with self.large.hold(project_id, needed.size):
-                yield self._beginning(project_id, session_id, turns_max, spans_max, reading.RECORD_BYTES)
-        else:
-            yield beginning
+        read = partial(self._beginning, project_id, session_id, turns_max, spans_max)
+        return self.large.opened(project_id, read, most=reading.RECORD_BYTES)
 
     def _beginning(
         self, project_id: int, session_id: str, turns_max: int, spans_max: int, most: int | None
@@ -207,7 +197,7 @@ def session_of(
 
 def _warned(built: Sequence[Turn], read: ReadSpans) -> tuple[Turn, ...]:
     """Return the turns, with a warning where spans of them, or other turns, were left out."""
-    lacking = +read.left_out
+    lacking = +read.left_out  # without the traces of which nothing was left out
     if not lacking and not read.later_turns:
         return tuple(built)
     counts = [lacking.pop(bytes.fromhex(turn.trace_id), 0) for turn in built]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeVar
 
 from msgspec import structs
@@ -14,7 +15,7 @@ from app.errors import require
 from app.services.language_models.prices import PriceService
 from app.services.search.turn_numbers import TurnNumbers, turn_numbers
 from app.services.sessions import reading
-from app.services.sessions.reading import LargeReads, NeedsMemory
+from app.services.sessions.reading import LargeReads
 from app.services.sessions.service import (
     Session,
     SessionSummary,
@@ -142,11 +143,9 @@ class SessionPartService:
 
     def _read(self, project_id: int, session_id: str, read: Callable[[StoredSession], T]) -> T:
         """Read a session; few large parts of sessions are read at once. Raises `Unavailable` if these are too many."""
-        try:
-            return self._read_within(project_id, session_id, read, None)
-        except NeedsMemory as needed:
-            with self.large.hold(project_id, needed.size):
-                return self._read_within(project_id, session_id, read, reading.PART_BYTES)
+        within = partial(self._read_within, project_id, session_id, read)
+        with self.large.opened(project_id, within, most=reading.PART_BYTES) as part:
+            return part
 
     def _read_within(self, project_id: int, session_id: str, read: Callable[[StoredSession], T], most: int | None) -> T:
         with self.database.read() as connection:

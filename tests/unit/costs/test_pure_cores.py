@@ -69,6 +69,7 @@ def text_of(piece: str) -> Make:
             word_set(text)
             list(placed_words(text))
             query.places_in(text)
+            query.places_in(text, reach=3)
             query.matches([text, "zebra"])
 
         return work

@@ -365,11 +365,11 @@ class CompressedStruct(_OfCompressed, JsonStruct):
 
 
 def length_in(connection: Connection, column: Column[Any], condition: ColumnElement[bool]) -> int:
-    """Return the `text_length` of the column in a row, of which only the beginning is read; 0 without a text."""
+    """Return the `text_length` of the column in a row, of which only the beginning is read; 0 without a text or row."""
     raw = raw_of(column)
     head = func.substr(raw, 1, len(MARK) + _FRAME_HEAD, type_=Text)
-    begin, characters = connection.execute(select(head, func.length(raw)).where(condition)).one()
-    return max(characters, text_length(begin)) if begin else 0
+    row = connection.execute(select(head, func.length(raw)).where(condition)).one_or_none()
+    return max(row[1], text_length(row[0])) if row and row[0] else 0
 
 
 def raw_of(column: Column[Any]) -> ColumnElement[Any]:

@@ -197,9 +197,9 @@ def replays_of_calibration(connection: Connection, *, calibration: CalibrationRo
 
 
 def result_of(connection: Connection, *, replay_id: int) -> dict[str, Any] | None:
-    """Return the JSON of the replay's `app.replay.result_types.ReplayResult`; None until it has one."""
+    """Return the JSON of the replay's `app.replay.result_types.ReplayResult`; None without one, or if it is removed."""
     statement = select(replays.c.result).where(replays.c.id == replay_id)
-    result: dict[str, Any] | None = connection.execute(statement).scalar_one()
+    result: dict[str, Any] | None = connection.scalar(statement)
     return result
 
 

@@ -174,9 +174,10 @@ class ExperimentService:
         with self.database.read() as connection:
             self.reader.head(connection, project_id=project_id, prompt_id=prompt_id)
             row = experiments.newest_finished(connection, prompt_id=prompt_id)
-            if row is None:
-                return None
-            result = present(experiments.result_of(connection, experiment_id=row.id), Findings)
+            stored = None if row is None else experiments.result_of(connection, experiment_id=row.id)
+        if row is None or stored is None:  # there is none, or it was removed meanwhile
+            return None
+        result = present(stored, Findings)
         results = CaseResults(row.id, {}, {})
         for case in result["testCases"]:
             test_case_id, side = case["testCaseId"], case["candidate"]

@@ -21,6 +21,7 @@ from app.services.replays.frozen import faults_text, shown_name
 DRAFTS_MAX = 100
 TREND_MAX = 12  # replays of a test case that its trend shows
 BATCH_MAX = 500
+NO_REPLAY = "There is no such replay."
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,9 @@ class ReplayHistory:
         """Return the replays that were started together with this one, `BATCH_MAX` at most, in order."""
         with self.database.read() as connection:
             replay = replays.find_replay(connection, project_id=project_id, replay_id=replay_id)
-            rows = own_replays.list_batch(connection, of=require(replay, "There is no such replay."), limit=BATCH_MAX)
+            rows = own_replays.list_batch(connection, of=require(replay, NO_REPLAY), limit=BATCH_MAX)
+            if not rows:  # removed meanwhile
+                raise NotFound(NO_REPLAY)
             ids = {row.test_case_id for row in rows}
             names = test_cases.names_of(connection, project_id=project_id, ids=ids)
             before = own_replays.decided_before(connection, test_case_ids=ids, replay_id=rows[0].id)

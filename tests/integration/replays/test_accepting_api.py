@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from sqlalchemy import Connection
 
+from app.models import replays
+from app.models.queries import delete_rows
 from tests.integration.replays.recording import finished, make_case, prompt, record, replayed
 from tests.support.world import World, new_world
 
@@ -122,3 +125,24 @@ def test_a_foreign_batch_is_neither_listed_nor_accepted(world: World, prompt_id:
     assert (stranger.get(path).status_code, stranger.post(path).status_code) == (404, 404)
 
     assert len(world.get(path).json["steps"]) == 1
+
+
+@pytest.mark.parametrize(("path", "status"), [("", 200), ("/batch/accept", 404)])
+def test_a_replay_that_is_removed_while_it_is_read_is_no_failure_of_the_server(
+    world: World, prompt_id: int, monkeypatch: pytest.MonkeyPatch, path: str, status: int
+) -> None:
+    replay = replayed(world, case_expecting(world, prompt_id, "Pong"))
+    find, database = replays.find_replay, world.container.database
+
+    def found_and_removed(connection: Connection, **key: int) -> replays.ReplayRow | None:
+        found = find(connection, **key)
+        with database.write() as removing:
+            delete_rows(removing, replays.replays, id=replay["id"])
+        return found
+
+    monkeypatch.setattr(replays, "find_replay", found_and_removed)
+
+    answer = world.get(f"/api/v1/replays/{replay['id']}{path}")
+
+    # On SQLite all statements see what was stored when the first one began.
+    assert answer.status_code == (200 if database.is_sqlite else status), answer.text

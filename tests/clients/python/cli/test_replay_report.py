@@ -286,6 +286,16 @@ def test_a_replay_that_passed_without_all_that_the_recorded_model_saw_shows_that
     assert ElementTree.fromstring(junit(3, [outcome("passed")])).find(".//system-out") is None
 
 
+def test_each_of_the_last_lines_of_a_program_is_a_line_with_a_mark() -> None:
+    problem = "The program ended before it answered. Its last lines:\n  | Traceback:\n  | ImportError: no agent\nPASSED"
+
+    assert list(details(ReplayOutcome(1, "Heat", None, problem))) == [
+        "  The program ended before it answered. Its last lines:",
+        "    | Traceback:",
+        "    | ImportError: no agent\\nPASSED",
+    ]
+
+
 FORGED = "x\nPASSED       Refund · 3 passed"
 
 

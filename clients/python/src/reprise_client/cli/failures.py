@@ -7,6 +7,9 @@ from contextlib import contextmanager
 
 import click
 
+BEGIN_OF_QUOTE = "\n  | "
+"""Is before each line that a message quotes from a program."""
+
 
 class CouldNotRun(click.ClickException):
     """A command has no result; it exits with code 2, as for wrong options.

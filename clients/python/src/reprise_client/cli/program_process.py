@@ -15,7 +15,7 @@ from queue import Empty, Queue
 from typing import IO, Any
 
 from reprise_client.cli import program_supervisor
-from reprise_client.cli.failures import CouldNotRun
+from reprise_client.cli.failures import BEGIN_OF_QUOTE, CouldNotRun
 from reprise_client.cli.program_supervisor import GRACE_S, LOOK_S, MARK, kill_marked
 
 LINES_KEPT = 20
@@ -112,7 +112,7 @@ class ProgramProcess:
         for thread, stream in self._threads if code is not None else ():
             if stream is not self.process.stdin:
                 thread.join(1)
-        last = "".join(f"\n  | {line}" for line in self.lines)
+        last = "".join(f"{BEGIN_OF_QUOTE}{line}" for line in self.lines)
         return CouldNotRun(f"{problem}{ended}{f' Its last lines:{last}' if last else ' It printed nothing.'}")
 
     def end(self) -> None:

@@ -17,6 +17,7 @@ from reprise_formats.replay_steps import shown, step_lines, subject_of
 from reprise_formats.replay_words import ANSWERED_BY, EFFECTS, FAULTS, RESULTS, STOPS, violation_line, word
 
 from reprise_client.cli import terminal
+from reprise_client.cli.failures import BEGIN_OF_QUOTE
 from reprise_client.cli.junit import JunitCase, document
 from reprise_client.cli.replay_runner import ReplayOutcome
 from reprise_client.differences import unified
@@ -46,9 +47,13 @@ def details(outcome: ReplayOutcome) -> Iterator[str]:
     """Yield the lines below the headline: violations, why it ended early, steps that did not pass, extra calls.
 
     The last one is the address of the replay's page, unless all passed. A line has no line feed: a reply of a judge or
-    the name of a tool could add a line, such as one that another test case has passed.
+    the name of a tool could add a line, such as one that another test case has passed. Only the last lines of a program
+    are lines here, too, as the mark before each shows that it is a quote.
     """
-    yield from (line.replace("\n", "\\n") for line in _findings(outcome))
+    for finding in _findings(outcome):
+        first, *quoted = (line.replace("\n", "\\n") for line in finding.split(BEGIN_OF_QUOTE))
+        yield first
+        yield from (f"    | {line}" for line in quoted)
     if outcome.status != "passed" and (address := _address(outcome)):
         yield f"  {address}"
 

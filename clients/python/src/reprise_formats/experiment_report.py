@@ -44,7 +44,11 @@ _ADVICE = {
 AUDITED = "The audit of the judge has not ended."
 _UNSURE = " Calibrate the tests that fail or pass only sometimes: they guard little."
 _BLIND = "Calibrate or fix the blind tests, and start it again: a change that breaks them would not be noticed."
-_UNREAD = "Let a judge or a person decide what needs review, fix what is void, and start it again."
+_UNREAD = (
+    "Decide what needs review on the pages of the replays, and start it again. After another cure, such as for a judge "
+    "that gave no verdict, start it with --no-reuse, or reuse: false: else results of the last week count again."
+)
+_JUDGE = "Choose another judge, and start it again: this one lets wrong answers pass."
 
 
 def sentence(experiment: Json) -> str:
@@ -54,13 +58,20 @@ def sentence(experiment: Json) -> str:
 
 def advice(experiment: Json) -> str:
     """Return what to do next, and with a verdict how many planted errors its judge noticed, as one line of text."""
-    audit = experiment.get("judgeAudit") if experiment["verdict"] else None
+    audit = experiment.get("judgeAudit") if experiment["verdict"] and not _blames_judge(experiment) else None
     return " ".join([_next(experiment), *([plain(audit["sentence"] or AUDITED)] if audit else [])])
+
+
+def _blames_judge(experiment: Json) -> bool:
+    """Return True if the audit of the judge is the reason of the verdict, which then has the audit's sentence."""
+    return (experiment["reason"] or "").endswith("(minJudgeCaught)")
 
 
 def _next(experiment: Json) -> str:
     subject = subject_of(experiment)
     advice = _ADVICE[experiment["verdict"] or experiment["status"]].format(subject=subject)
+    if _blames_judge(experiment):
+        return _JUDGE
     if experiment["verdict"] == "inconclusive":
         return _UNREAD if undecided_replays(experiment) else _BLIND if sees_too_little(experiment) else advice
     if experiment["verdict"] != "passed":

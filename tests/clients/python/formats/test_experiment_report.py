@@ -60,7 +60,20 @@ def test_replays_that_decided_nothing_ask_for_a_decision() -> None:
 
     told = advice(experiment([waiting], verdict="inconclusive", reason="Too few replays were decided."))
 
-    assert told.startswith("Let a judge or a person decide")
+    assert told.startswith("Decide what needs review")
+    assert "start it with --no-reuse" in told
+
+
+def test_a_judge_that_lets_errors_pass_is_to_be_replaced_and_its_audit_is_named_once() -> None:
+    sentence_of_audit = "The judge noticed 0 of 30 planted errors (0–11 %)."
+    reason = f"{sentence_of_audit.removesuffix('.')}, and 80 % is the least (minJudgeCaught)"
+    waiting = case(1, "test 1", "undecided", side(0, 4) | {"undecided": 1}, side(4, 4))
+    blamed = experiment(
+        [waiting], verdict="inconclusive", reason=reason, judgeAudit={"id": 1, "sentence": sentence_of_audit}
+    )
+
+    assert advice(blamed) == "Choose another judge, and start it again: this one lets wrong answers pass."
+    assert markdown(blamed).count("0 of 30") == 1
 
 
 def test_the_advice_names_what_is_to_be_changed() -> None:

@@ -13,20 +13,27 @@ class SettingsError(Exception):
     """The value of a variable is invalid; the message names the variable."""
 
 
+def whole(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError("it is no whole number") from None
+
+
 def positive(text: str) -> int:
-    if (number := int(text)) < 1:
+    if (number := whole(text)) < 1:
         raise ValueError("must be 1 or more")
     return number
 
 
 def natural(text: str) -> int:
-    if (number := int(text)) < 0:
+    if (number := whole(text)) < 0:
         raise ValueError("must be 0 or more")
     return number
 
 
 def percent(text: str) -> int:
-    if not 1 <= (number := int(text)) <= 100:
+    if not 1 <= (number := whole(text)) <= 100:
         raise ValueError("must be 1 to 100")
     return number
 

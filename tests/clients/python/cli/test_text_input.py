@@ -78,8 +78,8 @@ def test_json_is_read_in_every_encoding_with_its_texts_unchanged(file: Path, enc
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"{", "Expecting property name"),
-        (b"[1]\x0c", "Extra data"),
+        (b"{", "file.txt: Is not JSON: Expecting property name"),
+        (b"[1]\x0c", "Is not JSON: Extra data"),
         (b"[" * 100_000, "nested too deeply"),
         (b"9" * 5_000, "Exceeds the limit"),
         (b'"\xe9"', "line 1: The file is not UTF-8"),

@@ -205,7 +205,7 @@ folder = click.argument("folder", type=click.Path(file_okay=False, path_type=Pat
 
 @click.group("test-cases")
 def test_cases() -> None:
-    """Test cases of a prompt as files."""
+    """Test cases of a prompt: of sessions, their tools, and as files."""
 
 
 @test_cases.command("add")

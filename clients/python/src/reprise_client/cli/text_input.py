@@ -40,7 +40,7 @@ def read_json(file: Path) -> Any:
     except RecursionError as error:
         raise CouldNotRun(f"{file}: The JSON is nested too deeply.") from error
     except ValueError as error:
-        raise CouldNotRun(f"{file}: {error}") from error
+        raise CouldNotRun(f"{file}: Is not JSON: {error}.") from error
 
 
 def _name(encoding: str) -> str:

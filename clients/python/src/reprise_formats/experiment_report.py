@@ -45,8 +45,8 @@ AUDITED = "The audit of the judge has not ended."
 _UNSURE = " Calibrate the tests that fail or pass only sometimes: they guard little."
 _BLIND = "Calibrate or fix the blind tests, and start it again: a change that breaks them would not be noticed."
 _UNREAD = (
-    "Decide what needs review on the pages of the replays, and start it again. After another cure, such as for a judge "
-    "that gave no verdict, start it with --no-reuse, or reuse: false: else results of the last week count again."
+    "Decide what needs review on the pages of the replays, and start it again. If you fixed the judge or a void replay "
+    "instead, add --no-reuse (reuse: false), because undecided results of the last week count again otherwise."
 )
 _JUDGE = "Choose another judge, and start it again: this one lets wrong answers pass."
 

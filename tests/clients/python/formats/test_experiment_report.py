@@ -61,7 +61,7 @@ def test_replays_that_decided_nothing_ask_for_a_decision() -> None:
     told = advice(experiment([waiting], verdict="inconclusive", reason="Too few replays were decided."))
 
     assert told.startswith("Decide what needs review")
-    assert "start it with --no-reuse" in told
+    assert "add --no-reuse" in told
 
 
 def test_a_judge_that_lets_errors_pass_is_to_be_replaced_and_its_audit_is_named_once() -> None:

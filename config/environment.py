@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import MISSING, Field, field
 from ipaddress import ip_network
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
+
+PREFIX = "REPRISE_"
 
 
 class SettingsError(Exception):
@@ -98,3 +101,28 @@ def read(declared_field: Field[Any], environ: Mapping[str, str]) -> Any:
         return declared_field.metadata["parse"](text)
     except ValueError as error:
         raise SettingsError(f"{env}: {'its value' if secret else repr(text)} can't be used: {error}") from error
+
+
+def misspelt(environ: Mapping[str, str], settings: Collection[str]) -> dict[str, str]:
+    """Return the variables that are no setting but nearly one, each with the setting that is probably meant.
+
+    Only names with the prefix of Reprise are looked at. Some of them belong to its client or to a compose file.
+    """
+    known = sorted(env + suffix for env in settings for suffix in ("", "_FILE") if env.startswith(PREFIX))
+    unknown = sorted(env for env in environ.keys() - set(known) if env.startswith(PREFIX))
+    meant = {env: next((name for name in known if _is_one_slip(env, name)), "") for env in unknown}
+    return {env: name for env, name in meant.items() if name}
+
+
+def _is_one_slip(written: str, meant: str) -> bool:
+    """Return True if one letter is missing, added or another one, or if two neighbors are exchanged."""
+    start = _equal_letters(written, meant)
+    written, meant = written[start:], meant[start:]
+    end = _equal_letters(written[::-1], meant[::-1])
+    written, meant = written[: len(written) - end], meant[: len(meant) - end]
+    return max(len(written), len(meant)) <= 1 or (len(written) == 2 and written == meant[::-1])
+
+
+def _equal_letters(one: str, other: str) -> int:
+    """Return with how many equal letters both begin."""
+    return len(list(takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import os
 from contextlib import suppress
 from dataclasses import fields
 from functools import partial
@@ -46,7 +47,8 @@ from app.wiring.backends import Backends
 from app.wiring.container import Container
 from app.wiring.services import Services
 from config import logging
-from config.settings import Settings
+from config.environment import misspelt
+from config.settings import Settings, declared
 
 LISTENING = frozenset({"serve", "web"})
 """The processes that answer HTTP, or start one that does."""
@@ -59,7 +61,8 @@ def start(process: str) -> Settings:
     """Return the settings of this process; an invalid setting ends the process with a message.
 
     The process logs its name, version and address, and the settings that differ from their defaults, without secrets.
-    All settings would make an unreadable line, so they are logged at the level debug.
+    It warns of variables that are nearly a setting. All settings would make an unreadable line, so they are logged at
+    the level debug.
     """
     settings = Settings.load_or_exit()
     prepare(settings)
@@ -73,6 +76,8 @@ def start(process: str) -> Settings:
         home=str(settings.home),
         settings=settings.changed(),
     )
+    for name, meant in misspelt(os.environ, [declared_field.metadata["env"] for declared_field in declared()]).items():
+        log.warning("unknown_setting", name=name, meant=meant)
     log.debug("settings", **settings.shown())
     return settings
 

@@ -1,6 +1,7 @@
 """What a process logs of itself when it starts."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,10 +10,13 @@ from typing import Any
 import pytest
 
 from app import __version__
+from config.environment import misspelt
 from config.settings import declared
 from tests.support.deployment import ROOT, environment
 
 pytestmark = pytest.mark.slow
+
+SUFFIXES = {"", ".py", ".md", ".yml", ".yaml", ".sh", ".mjs", ".env"}
 
 
 def lines_of(process: str, home: Path, **settings: str) -> list[dict[str, Any]]:
@@ -50,3 +54,28 @@ def test_all_settings_are_logged_for_who_looks_for_a_fault(tmp_path: Path) -> No
     assert settings["event"] == "settings"
     assert {field.metadata["env"] for field in declared()} < settings.keys()
     assert (settings["REPRISE_METRICS_TOKEN"], settings["REPRISE_WEB_THREADS"]) == ("(set)", "1600")
+
+
+def test_a_start_warns_of_a_variable_that_is_nearly_a_setting(tmp_path: Path) -> None:
+    wrong = {"REPRISE_SECRET_KYE": "hush", "REPRISE_LOG_LEVEL_FILES": "x", "REPRISE_WEB_THREDS": "3"}
+    clients = {"REPRISE_URL": "http://127.0.0.1:1", "REPRISE_API_KEY": "k", "REPRISE_AGENT": "a", "REPRISE_PROMPT": "3"}
+
+    _, *warnings = lines_of("serve", tmp_path, **wrong, **clients)
+
+    assert {(line["name"], line["meant"]) for line in warnings} == {
+        ("REPRISE_SECRET_KYE", "REPRISE_SECRET_KEY"),
+        ("REPRISE_LOG_LEVEL_FILES", "REPRISE_LOG_LEVEL_FILE"),
+        ("REPRISE_WEB_THREDS", "REPRISE_WEB_THREADS"),
+    }
+    assert {(line["event"], line["level"]) for line in warnings} == {("unknown_setting", "warning")}
+
+
+def test_no_variable_of_the_repository_is_taken_for_a_misspelt_setting() -> None:
+    folders = ("app", "config", "clients/python/src", "deploy", "docs", "bin", "examples")
+    files = [
+        file for folder in folders for file in (ROOT / folder).rglob("*") if file.suffix in SUFFIXES and file.is_file()
+    ]
+    names = {name for file in files for name in re.findall(r"\bREPRISE_[A-Z_]+", file.read_text(encoding="utf-8"))}
+
+    assert len(names) > 50
+    assert misspelt(dict.fromkeys(names, "x"), [field.metadata["env"] for field in declared()]) == {}

@@ -114,6 +114,7 @@ def test_an_agents_turn_is_stored_and_read_back_as_a_session(answers: list[str])
 
 def test_a_draft_that_forgets_a_tool_fails_the_build(answers: list[str]) -> None:
     assert answers[9].strip().startswith("PASSED       Where is my order? · 2 passed")
+    assert "violation: get_order is no longer offered" in answers[10]
     assert "get_order was never called" in answers[10]
     assert answers[10].strip().endswith("exit code 1")
 

@@ -35,6 +35,7 @@ AGENTS = {
     "eighteenth": 8,
     "nineteenth": 10,
     "twentieth": 8,
+    "twenty-first": 8,
 }
 # Agents with fewer drafts: each label of the first two was read once, and the others answer in JSON, for which the
 # operators make few.

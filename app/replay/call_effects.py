@@ -11,7 +11,7 @@ from app.replay.http_requests import request_reads
 from app.replay.inner_calls import InnerCall, inner_call, model_reads, operation_reads
 from app.replay.shell_commands import command_reads
 from app.replay.shell_programs import PROGRAMS_WITH_SUBCOMMANDS
-from app.replay.sql_statements import is_sql_or_listing, is_statement, sql_reads
+from app.replay.sql_statements import is_change, is_sql_or_listing, is_statement, sql_reads
 from app.replay.tables import TABLES, words
 from app.replay.text_kinds import LONGEST, SHELL_KEYS, is_sql
 from app.replay.tool_names import (
@@ -79,6 +79,12 @@ def call_reads(name: str, arguments: Any, *, runs_only: bool, has_operations: bo
             return False
         (name, arguments), runs_only = call, False
     return False
+
+
+def changes_data(arguments: Any) -> bool:
+    """Return whether an argument is a statement of SQL that certainly changes something."""
+    texts = arguments.values() if isinstance(arguments, dict) else ()
+    return any(isinstance(text, str) and is_change(text) for text in texts)
 
 
 def _content_reads(name: str, keys: Mapping[str, str], arguments: Mapping[str, Any], *, runs_only: bool) -> bool | None:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from app.chat import ToolDefinition
 from app.errors import Invalid
-from app.replay.call_effects import call_reads
+from app.replay.call_effects import call_reads, changes_data
 from app.replay.case_types import DeclaredEffect, Effect, OnMissing, Permission, StringKind, TestCase, ToolRules
 from app.replay.http_requests import METHOD_KEYS
 from app.replay.inner_calls import OPERATION, OPERATION_KEYS
@@ -48,10 +48,11 @@ class Tool(msgspec.Struct, frozen=True, rename="camel"):
         """Return the rules for one call: a command or a statement that only reads makes it a read, any other a write.
 
         An effect `read` or `write` that the test case or the prompt has set stays, and so does a hint that the tool
-        only reads. A call that reads a secret is not allowed beyond the recording, unless the test case allows it.
+        only reads. Then a call that reads a secret or changes data by a statement of SQL is not allowed beyond the
+        recording, unless the test case allows it.
         """
         tool = self._with_effect(arguments)
-        if tool.effect == "read" and not tool.extra_set and reads_secret(arguments):
+        if tool.effect == "read" and not tool.extra_set and (reads_secret(arguments) or changes_data(arguments)):
             return replace(tool, extra="fail")
         return tool
 

@@ -52,6 +52,12 @@ _LISTING = re.compile(
     re.IGNORECASE,
 )
 _OBJECTS = words("sql", "objects")
+# How statements begin that change data, definitions or rights in every database.
+_CHANGE = re.compile(
+    r"(?:\A|[;)])\s*+(?>(insert)\s++into|(update)\s++\S++\s++set|(delete)\s++from|(merge|replace)\s++into|(truncate)\s++table"
+    rf"|(alter|create|drop)\s++(?:index|table|{'|'.join(sorted(_OBJECTS))})|(?-i:(GRANT|REVOKE)))\s",
+    re.IGNORECASE,
+)
 _QUOTED_NAME = " quoted_name "  # a call of it is a call of a function that is not known
 _READS, _CHANGES, _FUNCTIONS = words("sql", "reading"), words("sql", "changing"), words("sql", "functions")
 _ALSO_FUNCTIONS = words("sql", "also_functions")
@@ -77,6 +83,15 @@ def is_statement(text: str) -> bool:
         return False
     plain = SQL_TEXT.sub(" ", text)
     return text[begin.start(1) :].startswith(("SELECT", "WITH")) or _SIGN_OF_SQL.search(plain) is not None
+
+
+def is_change(text: str) -> bool:
+    """Return True for SQL that certainly changes data, definitions or rights; a sentence "Delete from …" is none."""
+    if len(text) > LONGEST:
+        return False
+    plain = SQL_TEXT.sub(" ", text)
+    begin = _CHANGE.search(plain)
+    return begin is not None and (begin[begin.lastindex or 0].isupper() or _SIGN_OF_SQL.search(plain) is not None)
 
 
 def is_sql_or_listing(text: str) -> bool:

@@ -3,11 +3,13 @@
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from reprise_formats.replay_words import EFFECTS
 
 from app.chat import ToolCall
 from app.replay.call_arguments import arguments_of
+from app.replay.call_effects import changes_data
 from app.replay.case_types import CaseStep, Order
 from app.replay.effects import Tool
 from app.replay.matching import first_accepted, lowest_bit
@@ -171,7 +173,7 @@ def _violation(kind: ViolationKind, turn: int, attempt: Attempt, differs: str, r
     beyond = f"The recording has {_times(recorded)} of {name} in this turn, and this is one more"
     if not recorded:
         beyond = f"The recording has no call of {name} in this turn"
-    secret = ". The call reads a secret" if reads_secret(attempt.call.arguments) else ""
+    forbidden = _forbidden(attempt.call.arguments)
     harmless = EFFECTS["by_call"] if tool.only_reads(attempt.call.arguments) else EFFECTS["read"]
     unlike = f"It differs from the recorded call: {differs}" if differs else f"{beyond}, without a result"
     advice = {
@@ -182,8 +184,8 @@ def _violation(kind: ViolationKind, turn: int, attempt: Attempt, differs: str, r
         "extra_write": f"{called}. {beyond}. The call changes something. Change the draft so that it does not make "
         f"this call. If the call is right, allow calls of {name} beyond the recording in the test case; if it changes "
         f'nothing, set the effect of {name} there to "{harmless}".',
-        "extra_read": f"{called}. {beyond}{secret}. Change the draft, or allow calls of {name} beyond the recording in "
-        "the test case.",
+        "extra_read": f"{called}. {beyond}{forbidden}. Change the draft, or allow calls of {name} beyond the recording "
+        "in the test case.",
         "unanswered_write": f"{called}. {unlike}. The call was not answered, because {name} changes something. Change "
         f"the draft. If the call is right, define in the test case how the arguments of {name} may differ.",
         "repeated_write": f"{called} again, after this call had failed on purpose. It may have had its effect all the "
@@ -202,6 +204,13 @@ def _violation(kind: ViolationKind, turn: int, attempt: Attempt, differs: str, r
             f"wrong: change the draft so that it does not call {name} here."
         )
     return Violation(kind, name, turn, attempt.call.arguments, message)
+
+
+def _forbidden(arguments: Any) -> str:
+    """Return a further sentence of why a read is not allowed beyond the recording by default; "" if it is allowed."""
+    if reads_secret(arguments):
+        return ". The call reads a secret"
+    return ". The statement changes data, though the tool counts as one that reads" if changes_data(arguments) else ""
 
 
 def _times(count: int) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from app.replay.answers import Answers
 from app.replay.argument_notes import ArgumentNotes
 from app.replay.arguments import CallRules, compare_arguments
-from app.replay.call_effects import call_reads
+from app.replay.call_effects import call_reads, changes_data
 from app.replay.case_types import Check, CheckedAnswer, StringKind
 from app.replay.checks import Checker
 from app.replay.code_forms import code_note
@@ -274,6 +274,7 @@ def statements(size: int) -> Work:
             code_note(text.upper(), f"{text};")
         code_note(json.dumps({f"a{n}": [n / 2] for n in many}), "{}")
         reads_secret(secrets)
+        changes_data({"sql": "; " * size, "b": "; update a" * size, "c": ") delete " * size, "d": "';" * size})
         call_reads("a", {"b": "select 1 from c where d = 1", **{f"a{n}": n for n in many}}, runs_only=False)
         call_reads("a", {"b": "ls -a " * size}, runs_only=False)
         call_reads("a", {"b": "ls " * size}, runs_only=False)

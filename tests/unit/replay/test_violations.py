@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from app.chat import Answer, ToolDefinition
+from app.replay.call_effects import changes_data
 from app.replay.case_types import CaseStep, TestCase, ToolRules
 from app.replay.engine import replay
 from app.replay.result_types import ReplayResult
@@ -191,6 +192,47 @@ def test_an_extra_read_of_a_secret_fails_unless_the_test_case_allows_it() -> Non
     assert "this is one more. The call reads a secret." in result.violations[0].message
     assert kinds(played(one(plain, tools=allowed), *read_again)) == []
     assert kinds(played(one(plain, secret), *read_again)) == []
+
+
+def test_an_extra_statement_that_changes_data_fails_in_a_tool_that_a_person_has_set_to_read() -> None:
+    reads, deletes = (("sql_query", {"sql": sql}) for sql in ("SELECT 1", "DELETE FROM stores WHERE is_test = 1"))
+    draft = calls(reads, deletes), says("ok")
+    read_only = {"sql_query": ToolRules(effect="read")}
+    allowed = {"sql_query": ToolRules(effect="read", extra="allow")}
+
+    result = played(one(call(*reads), tools=read_only), *draft)
+
+    assert kinds(result) == [("extra_read", "sql_query", 0)]
+    assert "The statement changes data, though the tool counts as one that reads." in result.violations[0].message
+    assert kinds(played(one(call(*reads), tools=allowed), *draft)) == []
+    assert kinds(played(one(call(*reads), call(*deletes), tools=read_only), *draft)) == []
+
+
+@pytest.mark.parametrize(
+    ("statement", "changes"),
+    [
+        ("DELETE FROM stores", True),
+        ("delete from stores where id = 4", True),
+        ("update a.stores set name = 'x'", True),
+        ("INSERT INTO t SELECT * FROM u", True),
+        ("SELECT 1; drop table stores_old", True),
+        ("WITH old AS (SELECT id FROM t) DELETE FROM t USING old", True),
+        ("CREATE INDEX i ON t (a)", True),
+        ("TRUNCATE TABLE t", True),
+        ("GRANT SELECT ON t TO analyst", True),
+        ("SELECT 'x; DELETE FROM t' FROM t", False),
+        ("SELECT * FROM t -- then DELETE FROM t", False),
+        ("SELECT updated_at FROM deletes WHERE kind = 'drop table '", False),
+        ("EXPLAIN DELETE FROM stores", False),
+        ("delete from favourites", False),
+        ("update address", False),
+        ("Grant access to user_7", False),
+        ("how to drop table legs (wood)", False),
+        ("", False),
+    ],
+)
+def test_statements_that_certainly_change_data_are_known(statement: str, changes: bool) -> None:
+    assert changes_data({"q": statement}) == changes
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ Address = tuple[str, int]
 """A host and a port."""
 
 MYSQL_PORT, SENTINEL_PORT = 3306, 26379
+_MYSQL = re.compile(r"(?:mysql|mariadb)(?:\+\w+)?://", re.IGNORECASE)
 _URL = re.compile(r"(?P<before>[^:/]+://(?:[^@/]*@)?)(?P<hosts>[^@/?]*)(?P<after>/.*)?", re.DOTALL)
 
 
@@ -66,6 +67,8 @@ def database_url(text: str) -> str:
     """Return the text if it is a valid DATABASE_URL; raise `ValueError`, without its password, otherwise."""
     if not text.startswith("sqlite"):
         hosts_of(text, MYSQL_PORT)
+        if not _MYSQL.match(text):
+            raise ValueError("it must be mysql://user:password@host:3306/name")
     return text
 
 

@@ -42,6 +42,7 @@ def test_sentinels_are_named_with_the_service_that_they_watch() -> None:
         ("DATABASE_URL", "mysql://u:secret@a,,b/d", "one of its hosts is neither host nor host:port"),
         ("DATABASE_URL", "mysql://u:secret@a:99999/d", "one of its hosts is neither host nor host:port"),
         ("DATABASE_URL", "secret", "it is no URL"),
+        ("DATABASE_URL", "postgres://u:secret@a/d", "it must be mysql://user:password@host:3306/name"),
         ("REDIS_URL", "redis+sentinel://:secret@a:1", "it must be redis+sentinel://host:26379,host:26379/service/0"),
         ("REDIS_URL", "redis+sentinel://:secret@a:1/prime/first", "it must be redis+sentinel://"),
     ],

@@ -48,7 +48,10 @@ _UNREAD = (
     "Decide what needs review on the pages of the replays, and start it again. If you fixed the judge or a void replay "
     "instead, add --no-reuse (reuse: false), because undecided results of the last week count again otherwise."
 )
-_JUDGE = "Choose another judge, and start it again: this one lets wrong answers pass."
+_JUDGE = (
+    "This judge lets wrong answers pass. Choose another one, or change it and run `reprise judge audit`, and start the "
+    "experiment again."
+)
 
 
 def sentence(experiment: Json) -> str:

@@ -72,7 +72,10 @@ def test_a_judge_that_lets_errors_pass_is_to_be_replaced_and_its_audit_is_named_
         [waiting], verdict="inconclusive", reason=reason, judgeAudit={"id": 1, "sentence": sentence_of_audit}
     )
 
-    assert advice(blamed) == "Choose another judge, and start it again: this one lets wrong answers pass."
+    assert advice(blamed) == (
+        "This judge lets wrong answers pass. Choose another one, or change it and run `reprise judge audit`, and start "
+        "the experiment again."
+    )
     assert markdown(blamed).count("0 of 30") == 1
 
 

@@ -132,7 +132,7 @@ def ledger_case(world: World, **rules: Any) -> dict[str, Any]:
         ("by_call", DELETE, "failed"),
         ("by_call", {"sql": "PRAGMA wal_checkpoint"}, "failed"),
         ("write", SELECT, "failed"),
-        ("read", DELETE, "passed"),
+        ("read", {"sql": "PRAGMA wal_checkpoint"}, "passed"),
     ],
 )
 def test_a_statement_decides_only_where_a_person_left_that_to_each_call(
@@ -146,6 +146,18 @@ def test_a_statement_decides_only_where_a_person_left_that_to_each_call(
     assert (replay["status"], effects(replay)["ledger"]) == (status, (effect, "test_case"))
     advice = [entry["message"].rpartition("set the effect of ledger there to ")[2] for entry in replay["violations"]]
     assert advice == (['"decided by each call".'] if effect == "write" else ['"reads".'] if status == "failed" else [])
+
+
+@pytest.mark.parametrize(("extra", "status", "kinds"), [(None, "failed", ["extra_read"]), ("allow", "passed", [])])
+def test_a_further_statement_that_changes_data_fails_in_a_tool_that_a_person_has_set_to_read(
+    world: World, upstream: Upstream, extra: str | None, status: str, kinds: list[str]
+) -> None:
+    case = ledger_case(world, effect="read", extra=extra)
+    upstream.script(calls(("ledger", SELECT)), calls(("ledger", DELETE)), Reply(text="Only 7."))
+
+    replay = replayed(world, case["id"])
+
+    assert (replay["status"], [entry["kind"] for entry in replay["violations"]]) == (status, kinds)
 
 
 def test_the_rules_of_a_tool_that_each_call_decides_may_be_sent_back_and_exported(world: World) -> None:
